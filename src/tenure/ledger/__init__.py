@@ -1,0 +1,1 @@
+"""The realization of the port over any store: validation, group commit, reads, clock."""

@@ -1,0 +1,64 @@
+"""Refused writes in the journal: best effort, capped for each attempt and generation.
+
+A stale controller or a fenced worker is worth knowing of; ten thousand of them are not worth a row
+each. The caps live in this process only, so several processes may each write theirs.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+from tenure.kernel.journal import detail
+from tenure.kernel.machine import Answer, AnyCommand
+from tenure.kernel.state import Entry, State
+from tenure.model.command import ClaimCommand, CommitOutcome
+from tenure.model.decision import Decision
+
+NOTED_MAX: Final = 8
+"""Most entries about refusals for one attempt in one generation."""
+_REMEMBERED_MAX: Final = 10_000
+_NOTED_KINDS: Final = frozenset({"stale", "fenced", "conflict", "resolved"})
+
+
+class RefusalNotes:
+    """Decides which refusals are journaled."""
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[tuple[str, int], int] = OrderedDict()
+
+    def entries(self, state: State, command: AnyCommand, answer: Answer) -> Sequence[Entry]:
+        """Make the entry about a refused write, or none."""
+        attempt = state.attempt
+        if attempt is None or not isinstance(answer, Decision) or answer.kind not in _NOTED_KINDS:
+            return ()
+        if not isinstance(command, ClaimCommand | CommitOutcome):
+            return ()
+        generation = 0 if attempt.operation is None else attempt.operation.generation
+        if not self._count(attempt.execution_attempt_id, generation):
+            return ()
+        claimed = isinstance(command, ClaimCommand)
+        note = Entry(
+            event="write-refused",
+            execution_id=attempt.execution_id,
+            execution_attempt_id=attempt.execution_attempt_id,
+            actor=command.claim.owner_id if isinstance(command, ClaimCommand) else "worker",
+            generation=command.claim.generation if isinstance(command, ClaimCommand) else None,
+            detail=detail(
+                operation=_kebab(type(command).__name__),
+                decision=answer.kind,
+                currentGeneration=generation if claimed else None,
+            ),
+        )
+        return (note,)
+
+    def _count(self, attempt_id: str, generation: int) -> bool:
+        key = (attempt_id, generation)
+        count = self._counts.pop(key, 0) + 1
+        self._counts[key] = count
+        if len(self._counts) > _REMEMBERED_MAX:
+            self._counts.popitem(last=False)
+        return count <= NOTED_MAX
+
+
+def _kebab(name: str) -> str:
+    return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")

@@ -1,0 +1,1 @@
+"""Stores: each loads rows, saves rows, and commits them in one transaction."""
