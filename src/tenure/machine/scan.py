@@ -24,6 +24,8 @@ ROUNDS_MAX: Final = 32
 _READ_BYTES: Final = 262_144
 _PTRACE_CAPABILITY: Final = 1 << 19
 _INITIAL_USER_NAMESPACE: Final = "user:[4026531837]"
+_FIRST_PID: Final = 1
+"""Of this namespace, and so no descendant of anybody in it."""
 _SHOWN_BY_HIDEPID: Final = frozenset({"hidepid=0", "hidepid=off"})
 
 
@@ -167,6 +169,8 @@ def _read_environment(pid: int, proc_root: Path) -> bytes:
 
 
 def _may_be_ours(pid: int, proc_root: Path) -> bool:
+    if pid == _FIRST_PID:
+        return False
     # The folder's owner does not tell: that of an undumpable process belongs to root.
     try:
         uids = read_status(pid, proc_root=proc_root).get("Uid", "").split()

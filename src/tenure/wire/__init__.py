@@ -1,0 +1,1 @@
+"""What crosses a boundary of a process: JSON in the contract's camelCase, decoded strictly."""
