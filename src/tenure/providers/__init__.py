@@ -1,0 +1,1 @@
+"""Kinds of infrastructure, one folder for each; none knows another."""

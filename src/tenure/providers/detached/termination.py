@@ -1,0 +1,57 @@
+"""End an attempt: ask its agent, then kill everything that belongs to it until nothing is seen.
+
+Only identities are signalled, never numbers: a reused number is a stranger's.
+"""
+
+import signal
+from typing import Final
+
+import anyio
+from anyio import to_thread
+
+from tenure.machine import Alive, ProcessIdentity, observe, signal_process
+from tenure.machine.inheritor import lock_inheritors
+from tenure.providers.detached.reference import Allocation
+from tenure.providers.detached.witness import scan
+
+SWEEPS_MAX: Final = 100
+POLL_SECONDS: Final = 0.05
+
+
+async def ask_agent(agent: ProcessIdentity, *, grace_seconds: float) -> None:
+    """Send SIGTERM to a living agent, and wait for its end at most so long."""
+    if not isinstance(observe(agent), Alive):
+        return
+    signal_process(agent, signal.SIGTERM)
+    with anyio.move_on_after(grace_seconds):
+        while isinstance(observe(agent), Alive):  # noqa: ASYNC110  (another process's end)
+            await anyio.sleep(POLL_SECONDS)
+
+
+async def kill_everything(mark: str, allocation: Allocation) -> None:
+    """Kill whoever carries the mark or inherited the lock, until a complete look finds nobody.
+
+    Bounded: what multiplies faster than it is killed, or cannot be killed, is left for the next
+    call; the caller looks afterwards and says so.
+
+    Raises:
+        OSError: the host cannot be read.
+    """
+    for _ in range(SWEEPS_MAX):
+        if await to_thread.run_sync(_sweep, mark, allocation):
+            return
+        await anyio.sleep(POLL_SECONDS)
+
+
+def _sweep(mark: str, allocation: Allocation) -> bool:
+    seen = scan(mark, allocation)
+    targets = set(seen.found)
+    if allocation.lock is not None:
+        targets |= set(lock_inheritors(allocation.lock))
+    if allocation.agent is not None and isinstance(observe(allocation.agent), Alive):
+        targets.add(allocation.agent)
+    # All are stopped before the first is killed, so that none can start a successor meanwhile.
+    for signum in (signal.SIGSTOP, signal.SIGKILL):
+        for target in targets:
+            signal_process(target, signum)
+    return not targets
