@@ -22,9 +22,10 @@ AllocationLifetime: TypeAlias = Literal["provisioner-process-bound", "provider-m
 ALLOCATION_LIFETIMES: Final[tuple[AllocationLifetime, ...]] = get_args(AllocationLifetime)
 PROVIDER_DATA_BYTES_MAX: Final = 64 * 1024
 """Default limit of ``provider_data``, in bytes of JSON text."""
+PROVISIONER_LOSS_KIND: Final = "provisioner-incarnation-lost"
+"""The one kind of proof that a process is gone."""
 _PROVIDER_ID_BYTES_MAX: Final = 4 * 1024
 _REQUIRED: Final = frozenset({"version", "providerId", "providerData"})
-_LOSS_KIND: Final = "provisioner-incarnation-lost"
 
 
 class ProviderAllocationRef(msgspec.Struct, frozen=True, kw_only=True):
