@@ -10,9 +10,12 @@ from typing import Final
 
 from tenure.kernel.journal import detail
 from tenure.kernel.machine import Answer, AnyCommand
+from tenure.kernel.settlement import WORKER
 from tenure.kernel.state import Entry, State
 from tenure.model.command import ClaimCommand, CommitOutcome
 from tenure.model.decision import Decision
+from tenure.model.identifier import IDENTIFIER_UNITS_MAX
+from tenure.model.text import shorten
 
 NOTED_MAX: Final = 8
 """Most entries about refusals for one attempt in one generation."""
@@ -36,17 +39,17 @@ class RefusalNotes:
         generation = 0 if attempt.operation is None else attempt.operation.generation
         if not self._count(attempt.execution_attempt_id, generation):
             return ()
-        claimed = isinstance(command, ClaimCommand)
+        claim = command.claim if isinstance(command, ClaimCommand) else None
         note = Entry(
             event="write-refused",
             execution_id=attempt.execution_id,
             execution_attempt_id=attempt.execution_attempt_id,
-            actor=command.claim.owner_id if isinstance(command, ClaimCommand) else "worker",
-            generation=command.claim.generation if isinstance(command, ClaimCommand) else None,
+            actor=WORKER if claim is None else shorten(claim.owner_id, IDENTIFIER_UNITS_MAX),
+            generation=None if claim is None else _storable(claim.generation),
             detail=detail(
                 operation=_kebab(type(command).__name__),
                 decision=answer.kind,
-                currentGeneration=generation if claimed else None,
+                currentGeneration=None if claim is None else generation,
             ),
         )
         return (note,)
@@ -58,6 +61,11 @@ class RefusalNotes:
         if len(self._counts) > _REMEMBERED_MAX:
             self._counts.popitem(last=False)
         return count <= NOTED_MAX
+
+
+def _storable(generation: int) -> int | None:
+    """Leave out what no store can hold: a presented claim may name any integer."""
+    return generation if -(2**63) <= generation < 2**63 else None
 
 
 def _kebab(name: str) -> str:

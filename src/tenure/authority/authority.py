@@ -1,0 +1,249 @@
+"""The authority over executions: submit → ensure an attempt → begin → call → record → wait → end.
+
+Rules: the provider is called only on ``started``, once; whatever that call raises is recorded as a
+doubt, never as a failure; the claim is held and renewed from begin to the end, and handed off when
+the authority stops waiting. Between any two steps the process may die: each next step is found
+again in the ledger, by this authority or by another.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Final
+
+import anyio
+import msgspec
+
+from tenure.authority.dispatch import Dispatch, Dispatcher
+from tenure.errors import InvalidInputError, ProviderError
+from tenure.ledger.ledger import Ledger
+from tenure.model.decision import ConflictSubmission
+from tenure.model.evidence import make_evidence
+from tenure.model.execution import ExecutionRecord, ExecutionSubmission, SettlementRecord
+from tenure.model.result import PausedResult
+from tenure.ports.incarnation import IncarnationWitness
+from tenure.ports.provider import Provider
+from tenure.remediation.controller import Controller, WorkReport
+from tenure.remediation.holding import Holding
+from tenure.remediation.observation import doubt_delay
+from tenure.remediation.settings import ControllerSettings
+from tenure.remediation.undispatched import abandon_if_undispatched
+
+POLL_SECONDS: Final = 0.1
+"""How often the ledger is asked whether an execution has ended."""
+ORPHAN_LOOK_SECONDS: Final = 1.0
+"""How often a waiter looks whether anybody still answers for the execution."""
+
+
+class ExecutionEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How an execution ended."""
+
+    execution: ExecutionRecord
+    settlement: SettlementRecord | None
+    """How its active attempt settled; null when it was cancelled before any attempt."""
+
+
+Converge = Callable[[ExecutionEnd], Awaitable[None]]
+"""The host takes an end over. May be called again after a crash; whatever it raises undoes
+nothing, and it is called again by the next waiter."""
+
+
+class Authority:
+    """Runs executions of one ledger through the providers that this process can reach.
+
+    Safe to use from many tasks of one event loop; many processes may run one each on one ledger.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        providers: Mapping[str, Provider],
+        *,
+        witness: IncarnationWitness,
+        settings: ControllerSettings | None = None,
+        converge: Converge | None = None,
+    ) -> None:
+        """Act in the name of this process incarnation, as ``witness`` names it.
+
+        Raises:
+            InvalidInputError: the settings break their rules.
+        """
+        self._ledger = ledger
+        self._providers = providers
+        self._witness = witness
+        self._converge = converge
+        self._owner_id = witness.current()
+        self._controller = Controller(ledger, providers, owner_id=self._owner_id, settings=settings)
+        self._settings = self._controller.settings
+        self._dispatcher = Dispatcher(
+            ledger, providers, owner_id=self._owner_id, settings=self._settings
+        )
+
+    @property
+    def controller(self) -> Controller:
+        """The controller that works for this authority."""
+        return self._controller
+
+    async def submit(
+        self, *, execution_id: str, submission: ExecutionSubmission
+    ) -> ExecutionRecord:
+        """Make the promise durable. The same submission again returns the execution as it is.
+
+        Raises:
+            ProviderError: this process cannot reach the first candidate provider.
+            InvalidInputError: the submission breaks the contract, its provider could never carry
+                the instruction out, or the id names another submission.
+        """
+        for provider_id in submission.provider_ids[:1]:
+            provider = self._providers.get(provider_id)
+            if provider is None:
+                known = ", ".join(sorted(self._providers)) or "none"
+                raise ProviderError(
+                    provider_id=provider_id,
+                    seen="there is no such provider here",
+                    advice=f"use one of: {known}",
+                )
+            provider.check_instruction(submission.instruction)
+        decision = await self._ledger.submit_execution(
+            execution_id=execution_id, submission=submission, submitted_by=self._owner_id
+        )
+        if isinstance(decision, ConflictSubmission):
+            raise InvalidInputError(
+                field="execution_id",
+                given=f"{execution_id!r}, which exists with another submission",
+                allowed="a new id, or the same submission again",
+            )
+        return decision.execution
+
+    async def dispatch(self, *, execution_id: str) -> Dispatch | None:
+        """Begin the execution's first attempt and call its provider, at most once for ever.
+
+        Returns:
+            The held claim, also when the call left a doubt; None when the attempt was begun by
+            somebody before, has settled, or the execution is over.
+
+        Cancelling it hands the claim off with the evidence that a call may be in flight.
+        """
+        return await self._dispatcher.dispatch(execution_id)
+
+    async def attend(self, dispatch: Dispatch) -> WorkReport:
+        """Hold a dispatched attempt until nothing of it is owed, or the claim is lost.
+
+        Cancelling it hands the claim off; the work goes on.
+        """
+        return await self._attend(dispatch.holding)
+
+    async def wait(self, *, execution_id: str) -> ExecutionEnd:
+        """Wait for an execution's end, whoever runs it, and let the host take it over.
+
+        A waiter answers for what nobody answers for: when a lease has run out it takes over and
+        converges the attempt, so that waiting always ends when the work does.
+
+        Raises:
+            InvalidInputError: the ledger has no such execution.
+        """
+        while True:
+            end = await self.find_end(execution_id=execution_id)
+            if end is not None:
+                await self._take_over_end(end)
+                return end
+            await self._attend_orphan(execution_id)
+            await self._until_end(execution_id, ORPHAN_LOOK_SECONDS)
+
+    async def find_end(self, *, execution_id: str) -> ExecutionEnd | None:
+        """Read how an execution ended, or None while it has not.
+
+        Raises:
+            InvalidInputError: the ledger has no such execution.
+        """
+        execution = await self._ledger.get_execution(execution_id=execution_id)
+        if execution is None or execution.submission is None:
+            raise InvalidInputError(
+                field="execution_id",
+                given=f"{execution_id!r}, which is not in ledger {self._ledger.url}",
+                allowed="the id of a submitted execution",
+            )
+        settlement = None
+        if execution.active_attempt_id is not None:
+            settlement = await self._ledger.get_settlement(
+                execution_attempt_id=execution.active_attempt_id
+            )
+        paused = settlement is not None and isinstance(settlement.result, PausedResult)
+        if execution.conclusion is None and not paused:
+            return None
+        return ExecutionEnd(execution=execution, settlement=settlement)
+
+    async def hand_off(self, dispatch: Dispatch, *, reason: str) -> None:
+        """Let a held claim go without stopping the work; ``reason`` is kept as evidence."""
+        await self._hand_off(dispatch.holding, reason)
+
+    async def _take_over_end(self, end: ExecutionEnd) -> None:
+        if end.execution.conclusion is None or end.execution.converged_at is not None:
+            return
+        if self._converge is not None:
+            await self._converge(end)
+        await self._ledger.record_convergence(execution_id=end.execution.execution_id)
+
+    async def _attend_orphan(self, execution_id: str) -> None:
+        execution = await self._ledger.get_execution(execution_id=execution_id)
+        assert execution is not None
+        if await abandon_if_undispatched(self._ledger, self._witness, execution):
+            return
+        now = await self._ledger.now()
+        for work in await self._ledger.list_open(execution_id=execution_id):
+            held = work.lease_expires_at is not None and work.lease_expires_at > now
+            if held or not work.active or work.provider_id not in self._providers:
+                continue
+            holding = await self._controller.take_over(work)
+            if holding is not None:
+                await self._attend(holding)
+
+    async def _attend(self, holding: Holding) -> WorkReport:
+        try:
+            while True:
+                report = await self._controller.converge(holding)
+                if report.ending not in ("kept", "doubtful"):
+                    return report
+                await self._until_change(holding, self._pause(holding, report))
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._hand_off(holding, "the authority stopped waiting")
+            raise
+
+    def _pause(self, holding: Holding, report: WorkReport) -> timedelta:
+        if report.ending == "kept":
+            reclaiming = holding.work.kind == "reclamation"
+            return timedelta(seconds=POLL_SECONDS if reclaiming else self._settings.renewal_seconds)
+        delay = doubt_delay(
+            holding.work.failure_count,
+            first=min(POLL_SECONDS, self._settings.doubt_seconds),
+            longest=self._settings.renewal_seconds,
+        )
+        return min(delay, timedelta(seconds=self._settings.renewal_seconds))
+
+    async def _until_change(self, holding: Holding, longest: timedelta) -> None:
+        """Sleep, but wake when the attempt settles or its cancellation is requested."""
+        before = (holding.work.kind, holding.work.cancellation_requested)
+        with anyio.move_on_after(longest.total_seconds()):
+            while True:
+                await anyio.sleep(POLL_SECONDS)
+                work = await holding.reload()
+                if work is None or (work.kind, work.cancellation_requested) != before:
+                    return
+
+    async def _until_end(self, execution_id: str, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            while True:
+                await anyio.sleep(POLL_SECONDS)
+                if await self.find_end(execution_id=execution_id) is not None:
+                    return
+
+    async def _hand_off(self, holding: Holding, reason: str) -> None:
+        await holding.hand_off(
+            next_look_after=timedelta(seconds=self._settings.look_seconds),
+            evidence=make_evidence(
+                source="tenure.authority",
+                summary=reason,
+                observed_at=await self._ledger.now(),
+                code="stopped-waiting",
+            ),
+        )
