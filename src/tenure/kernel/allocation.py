@@ -80,7 +80,10 @@ def record_allocation_terminated(
     if held.attempt.allocation_ref is None:
         return Verdict(decision=NotAllocated())
     ended = msgspec.structs.replace(
-        held.operation, obligation="terminal-convergence", last_failure=command.evidence
+        held.operation,
+        obligation="terminal-convergence",
+        last_failure=command.evidence,
+        doubt_streak=0,
     )
     journaled = entry(
         held.attempt,
