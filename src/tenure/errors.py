@@ -17,15 +17,28 @@ class TenureError(Exception):
     code: ClassVar[str] = "tenure-error"
     """Stable, kebab-case; the anchor of the error's documentation."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copy and pickle by fields: the initializers take keywords, not the message."""
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(
+    kind: type[TenureError], args: tuple[object, ...], fields: dict[str, object]
+) -> TenureError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
 
 class CallerError(TenureError):
-    """The call cannot be right, whatever the ledger holds. Nothing was read or written."""
+    """The call is wrong and has to be fixed. Nothing was written."""
 
     code = "caller-error"
 
 
 class InvalidInputError(CallerError, ValueError):
-    """An argument breaks the contract. Raised before anything is read or written."""
+    """An argument breaks the contract; raised before anything is read, unless a subclass says."""
 
     code = "invalid-input"
 
@@ -38,7 +51,10 @@ class InvalidInputError(CallerError, ValueError):
 
 
 class ForeignProviderError(InvalidInputError):
-    """An allocation reference names another provider than the attempt (or its own sibling)."""
+    """An allocation reference names another provider than the attempt, or than its own sibling.
+
+    The attempt's provider is read from the ledger; whatever claim is presented, this comes first.
+    """
 
     code = "foreign-provider"
 
@@ -49,7 +65,7 @@ class ForeignProviderError(InvalidInputError):
         super().__init__(
             field=field,
             given=f"a reference of provider {provider_id!r}",
-            allowed=f"only provider {expected_provider_id!r}, to which the attempt is bound",
+            allowed=f"only provider {expected_provider_id!r}",
         )
 
 

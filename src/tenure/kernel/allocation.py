@@ -1,13 +1,13 @@
 """Allocation: the reference of what a provider made, recorded, discovered, evolved, terminated.
 
-Only a call's own record makes an attempt claimable, and only while the attempt is active:
-discovery converges an old attempt, it does not revive it. A termination is recorded when it was
-seen, and is the only way towards an infrastructure failure.
+Only a call's own record makes an attempt claimable, and only while the attempt is active; what a
+search finds is there to be ended or watched, never to be bootstrapped. A termination is recorded
+when it was seen, and is the only way towards an infrastructure failure.
 """
 
 import msgspec
 
-from tenure.errors import ForeignProviderError
+from tenure.errors import CorruptRecordError, ForeignProviderError
 from tenure.kernel.authorization import HeldOperation, authorize
 from tenure.kernel.journal import entry, with_ref
 from tenure.kernel.record import stored_ref
@@ -139,8 +139,12 @@ def check_provider(attempt: Attempt, provider_id: str) -> None:
 
     Raises:
         ForeignProviderError: it does.
+        CorruptRecordError: the attempt has begun and is bound to none.
     """
-    if attempt.provider_id is not None and attempt.provider_id != provider_id:
+    if attempt.provider_id is None:
+        seen = "it was begun but is bound to no provider"
+        raise CorruptRecordError(record=f"attempt {attempt.execution_attempt_id!r}", seen=seen)
+    if attempt.provider_id != provider_id:
         raise ForeignProviderError(
             field="allocation_ref",
             provider_id=provider_id,

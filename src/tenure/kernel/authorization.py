@@ -1,11 +1,9 @@
 """Who may write: the one order in which every claim-fenced command is authorized.
 
-1. no attempt or no operation: ``not-found``
-2. the attempt has settled: ``resolved``
-3. no token is stored, or generation, owner or token differs: ``stale``
-4. authorized
-
-A lease that has run out takes nothing away; only a takeover or a handoff does.
+First whether there is an operation at all (``not-found``), then whether it is still open
+(``resolved``), then whether the claim is the one that is held (``stale``): generation, owner and
+token must all be equal. The clock has no say: authority ends with a takeover or a handoff, not with
+the lease.
 """
 
 import msgspec

@@ -88,13 +88,16 @@ def _refusal(state: State, command: EnsureAttempt) -> EnsureAttemptDecision | No
     settled = active is None or active.status == "settled"
     if active_id != command.replaces or not (settled or command.supersede):
         return Occupied(active_attempt_id=active_id)
-    if (
-        execution is not None
-        and execution.submission is not None
-        and execution.attempt_count >= execution.attempts_max
-    ):
+    if execution is not None and _is_exhausted(execution, active):
         return AttemptsExhausted()
     return None
+
+
+def _is_exhausted(execution: Execution, active: Attempt | None) -> bool:
+    """Resuming a pause (an outcome that concluded nothing) is no retry and needs no spare one."""
+    paused = active is not None and active.settlement_kind == "outcome"
+    used_up = execution.attempt_count >= execution.attempts_max
+    return execution.submission is not None and used_up and not paused
 
 
 def _create(

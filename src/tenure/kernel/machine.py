@@ -123,6 +123,20 @@ def step(  # noqa: C901, PLR0911, PLR0912 - the one dispatch: flat, a line for e
             return settlement.record_provisioner_incarnation_lost(state, command, now)
         case commands.RecordInfrastructureFailure():
             return settlement.record_infrastructure_failure(state, command, now)
+        case commands.SubmitExecution():
+            return execution.submit_execution(state, command, now)
+        case commands.RequestCancellation():
+            return execution.request_cancellation(state, command, now)
+        case commands.RecordConvergence():
+            return execution.record_convergence(state, command, now)
+        case _:
+            return _step_reclamation(state, command, now, fresh_token)
+
+
+def _step_reclamation(  # noqa: PLR0911 - the rest of the dispatch
+    state: State, command: ReclamationCommand, now: InstantMs, fresh_token: str
+) -> Verdict[Answer]:
+    match command:
         case commands.TakeOverReclamation():
             return reclamation.take_over_reclamation(state, command, fresh_token)
         case commands.RenewReclamationClaim():
@@ -137,11 +151,5 @@ def step(  # noqa: C901, PLR0911, PLR0912 - the one dispatch: flat, a line for e
             return reclamation.evolve_reclamation_reference(state, command)
         case commands.CloseReclamation():
             return reclamation.close_reclamation(state, command, now)
-        case commands.SubmitExecution():
-            return execution.submit_execution(state, command, now)
-        case commands.RequestCancellation():
-            return execution.request_cancellation(state, command, now)
-        case commands.RecordConvergence():
-            return execution.record_convergence(state, command, now)
         case _:
             assert_never(command)

@@ -99,6 +99,7 @@ def hand_off_operation(
         token=None,
         lease_expires_ms=None,
         last_failure=command.evidence or held.operation.last_failure,
+        doubt_streak=0,
     )
     journaled = entry(
         held.attempt,

@@ -7,9 +7,10 @@ attempt can be bound without an owner who answers for the call.
 
 import msgspec
 
+from tenure.errors import CorruptRecordError
 from tenure.kernel.journal import detail
 from tenure.kernel.record import claim_of, stored_ref
-from tenure.kernel.settlement import conclude
+from tenure.kernel.settlement import conclude, settle
 from tenure.kernel.state import Attempt, Entry, Operation, State, Verdict
 from tenure.model.command import AbandonPendingAttempt, BeginProvisioning
 from tenure.model.decision import (
@@ -102,9 +103,7 @@ def abandon_pending_attempt(
 def _abandon(
     state: State, attempt: Attempt, command: AbandonPendingAttempt, now: InstantMs
 ) -> Verdict[PendingAttemptAbandonmentDecision]:
-    settled = msgspec.structs.replace(
-        attempt, status="settled", settlement_kind="abandoned", settled_ms=now
-    )
+    settled = settle(attempt, "abandoned", now)
     entry = Entry(
         event="attempt-abandoned",
         execution_id=attempt.execution_id,
@@ -122,9 +121,12 @@ def _begun(attempt: Attempt) -> ProvisioningClaimDecision:
     ref = stored_ref(attempt)
     if attempt.status == "settled":
         return ResolvedReference(allocation_ref=ref)
-    if ref is not None:
-        return AllocatedReference(allocation_ref=ref)
-    return AlreadyProvisioning()
+    if attempt.status == "provisioning":
+        return AlreadyProvisioning()
+    if ref is None:
+        seen = "it is allocated but has no reference"
+        raise CorruptRecordError(record=f"attempt {attempt.execution_attempt_id!r}", seen=seen)
+    return AllocatedReference(allocation_ref=ref)
 
 
 def _deadline(state: State, now: InstantMs) -> InstantMs | None:

@@ -4,10 +4,11 @@ It never touches attempt, pointer or settlement: the port's answers stay ``resol
 generation goes on from the operation's, so that a claim of the operation keeps holding it.
 """
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
+from tenure.errors import InvalidInputError
 from tenure.kernel.allocation import check_provider
 from tenure.kernel.authorization import HeldReclamation, authorize_reclamation
 from tenure.kernel.doubt import fold_key, next_failure_count, next_streak
@@ -47,6 +48,8 @@ from tenure.model.instant import InstantMs
 from tenure.model.json_value import JsonText
 
 DecisionT = TypeVar("DecisionT")
+REFERENCES_MAX: Final = 64
+"""Most allocations of one attempt; each further one is a provider gone wild."""
 
 
 def take_over_reclamation(
@@ -114,6 +117,7 @@ def hand_off_reclamation(
         token=None,
         lease_expires_ms=None,
         last_failure=command.evidence or held.reclamation.last_failure,
+        doubt_streak=0,
     )
     return _recorded(
         held, released, "reclamation-handed-off", command.claim.owner_id, command.evidence
@@ -161,6 +165,7 @@ def record_reclamation_reference(
 
     Raises:
         ForeignProviderError: the reference names another provider than the attempt's.
+        InvalidInputError: more references than one attempt may have.
     """
     if state.attempt is not None and state.attempt.reclamation is not None:
         check_provider(state.attempt, command.provider_id)
@@ -170,6 +175,12 @@ def record_reclamation_reference(
     place = _place(held, command.allocation_ref)
     if place is not None:
         return Verdict(decision=DuplicateReference(allocation_ref=_known(held)[place]))
+    if len(held.reclamation.references) >= REFERENCES_MAX:
+        raise InvalidInputError(
+            field="allocation_ref",
+            given=f"one more than {REFERENCES_MAX} references for one attempt",
+            allowed=f"at most {REFERENCES_MAX}",
+        )
     more = (*held.reclamation.references, command.allocation_ref)
     known = msgspec.structs.replace(held.reclamation, references=more)
     return _referenced(held, known, "reclamation-reference-recorded", command, Recorded())
@@ -192,7 +203,11 @@ def evolve_reclamation_reference(
         newest = _known(held)[-1] if held.reclamation.references else None
         return Verdict(decision=StaleReference(stored_ref=newest))
     finer = list(held.reclamation.references)
-    finer[place] = command.next_ref
+    known = _place(held, command.next_ref)
+    if known in (None, place):
+        finer[place] = command.next_ref
+    else:
+        del finer[place]  # the finer one is known: two names were one allocation
     evolved = msgspec.structs.replace(held.reclamation, references=tuple(finer))
     return _referenced(held, evolved, "reclamation-reference-evolved", command, Evolved())
 

@@ -140,8 +140,10 @@ def settlement_record(attempt: Attempt) -> SettlementRecord | None:
     Raises:
         CorruptRecordError: its stored result does not satisfy the contract.
     """
-    if attempt.settlement_kind is None or attempt.settled_ms is None:
+    if attempt.settlement_kind is None:
         return None
+    if attempt.settled_ms is None:
+        raise CorruptRecordError(record=_name(attempt), seen="it has settled at no instant")
     result = None
     if attempt.result is not None:
         result = decode_result(attempt.result, record=_name(attempt))

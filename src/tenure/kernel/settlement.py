@@ -38,7 +38,12 @@ from tenure.model.decision import (
 from tenure.model.execution import Conclusion
 from tenure.model.instant import InstantMs
 from tenure.model.json_value import JsonText
-from tenure.model.result import PausedResult, decode_result, same_workflow_result
+from tenure.model.result import (
+    PausedResult,
+    WorkflowRunResult,
+    decode_result,
+    same_workflow_result,
+)
 
 WORKER = "worker"
 """Who committed an outcome: workers hold no claim and are not named."""
@@ -67,15 +72,14 @@ def commit_outcome(
         return Verdict(decision=Conflict())
     if attempt.status == "settled":
         return Verdict(decision=Conflict())
-    settled = _settle(attempt, "outcome", now)
+    settled = settle(attempt, "outcome", now)
     settled = msgspec.structs.replace(
         settled, result=command.result, reclamation=_reclamation(attempt, now)
     )
     journaled = [_settled_entry(attempt, "outcome-committed", WORKER, status=result.status)]
     if settled.reclamation is not None:
         journaled.append(_opened_entry(attempt, settled.reclamation))
-    conclusion: Conclusion | None = None if isinstance(result, PausedResult) else "outcome"
-    execution, concluded = _conclude_as(state, conclusion, now, WORKER)
+    execution, concluded = _conclude_as(state, _conclusion(state, result), now, WORKER)
     return Verdict(
         decision=AcceptedOutcome(outcome=result),
         attempt=settled,
@@ -151,7 +155,7 @@ def record_infrastructure_failure(
     journaled = _settled_entry(attempt, "infrastructure-failure-recorded", actor)
     return Verdict(
         decision=Recorded(),
-        attempt=_settle(attempt, "infrastructure-failure", now),
+        attempt=settle(attempt, "infrastructure-failure", now),
         execution=execution,
         entries=(journaled, *concluded),
     )
@@ -201,11 +205,19 @@ def concluded_execution(
     return ended, (journaled,)
 
 
+def _conclusion(state: State, result: WorkflowRunResult) -> Conclusion | None:
+    """A pause is no conclusion, unless nobody may resume because cancellation was requested."""
+    if not isinstance(result, PausedResult):
+        return "outcome"
+    cancelled = state.execution is not None and state.execution.cancellation is not None
+    return "cancelled" if cancelled else None
+
+
 def _abandon(
     state: State, held: HeldOperation, event: str, evidence: JsonText, now: InstantMs
 ) -> Verdict[Recorded]:
     actor = held.operation.owner_id or ""
-    settled = _settle(held.attempt, "abandoned", now)
+    settled = settle(held.attempt, "abandoned", now)
     assert settled.operation is not None
     kept = msgspec.structs.replace(settled.operation, last_failure=evidence)
     execution, concluded = conclude(state, held.attempt, "abandoned", now, actor)
@@ -224,7 +236,7 @@ def _abandon(
     )
 
 
-def _settle(attempt: Attempt, kind: SettlementKind, now: InstantMs) -> Attempt:
+def settle(attempt: Attempt, kind: SettlementKind, now: InstantMs) -> Attempt:
     """Settle an attempt and close its operation; nothing else of either changes."""
     closed = None
     if attempt.operation is not None:

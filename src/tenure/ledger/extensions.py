@@ -53,6 +53,7 @@ class ExtensionOperations:
 
     def mark_of(self, execution_attempt_id: str) -> str:
         """Compute the mark that an attempt's infrastructure carries."""
+        check_identifier(execution_attempt_id, field="execution_attempt_id")
         return make_mark(self.ledger_id, execution_attempt_id)
 
     async def check(self) -> Sequence[str]:

@@ -32,6 +32,7 @@ from tenure.errors import (
 from tenure.kernel.machine import Answer, AnyCommand, step
 from tenure.kernel.state import Attempt, Entry, Execution, State, Verdict
 from tenure.model.instant import InstantMs
+from tenure.model.text import is_unicode
 from tenure.ports.store import Changes, Keys, Rows, Store
 
 BATCH_MAX: Final = 512
@@ -65,7 +66,7 @@ class _Batch:
         for item in self.waiting:
             attempt_id = getattr(item.command, "execution_attempt_id", None)
             execution_id = getattr(item.command, "execution_id", None)
-            if attempt_id is not None:
+            if attempt_id is not None and is_unicode(attempt_id):
                 attempts.add(attempt_id)
             if execution_id is not None:
                 executions.add(execution_id)

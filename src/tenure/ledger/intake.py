@@ -1,7 +1,7 @@
 """Intake: callers' arguments become commands. Everything is checked here, before any read.
 
-A claim that a caller presents is only type-checked: what does not match is ``stale``, never an
-error.
+A presented claim is the exception: of it only the types are checked, because one that no ledger
+could have made is answered like any other that does not hold.
 """
 
 import msgspec
@@ -15,7 +15,7 @@ from tenure.model.instant import InstantMs, parse_instant
 from tenure.model.json_value import JsonText
 from tenure.model.operation import ProviderOperationClaim
 from tenure.model.result import RESULT_BYTES_MAX
-from tenure.model.text import describe, is_unicode
+from tenure.model.text import describe
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +24,20 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     provider_data_bytes_max: int = PROVIDER_DATA_BYTES_MAX
     result_bytes_max: int = RESULT_BYTES_MAX
     submission_bytes_max: int = SUBMISSION_BYTES_MAX
+
+    def check(self) -> "Limits":
+        """Return these limits when none is below the contract's.
+
+        Raises:
+            InvalidInputError: a limit is not an integer, or lower than the default.
+        """
+        default = Limits()
+        for name in self.__struct_fields__:
+            value, least = getattr(self, name), getattr(default, name)
+            if type(value) is not int or value < least:
+                allowed = f"an integer of at least {least}"
+                raise InvalidInputError(field=name, given=describe(value), allowed=allowed)
+        return self
 
 
 def presented_claim(value: object) -> PresentedClaim:
@@ -99,6 +113,6 @@ def flag(value: object, field: str) -> bool:
 
 
 def _text(value: object, field: str) -> str:
-    if type(value) is not str or not is_unicode(value):
-        raise InvalidInputError(field=field, given=describe(value), allowed="valid Unicode text")
+    if type(value) is not str:
+        raise InvalidInputError(field=field, given=describe(value), allowed="text")
     return value

@@ -25,7 +25,7 @@ class Ledger(PortOperations, ExtensionOperations, ReclamationOperations):
     def __init__(self, store: Store, *, limits: Limits | None = None, actor: str = "host") -> None:
         """Serve ``store``, which this handle then owns; mutations are journaled as ``actor``'s."""
         self._core = LedgerCore(
-            store, limits=limits or Limits(), actor=check_identifier(actor, field="actor")
+            store, limits=(limits or Limits()).check(), actor=check_identifier(actor, field="actor")
         )
         self._recovery = LedgerRecovery(self._core)
 

@@ -8,14 +8,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
+from tenure.errors import InvalidInputError
 from tenure.kernel.journal import detail
 from tenure.kernel.machine import Answer, AnyCommand
 from tenure.kernel.settlement import WORKER
 from tenure.kernel.state import Entry, State
 from tenure.model.command import ClaimCommand, CommitOutcome
 from tenure.model.decision import Decision
-from tenure.model.identifier import IDENTIFIER_UNITS_MAX
-from tenure.model.text import shorten
+from tenure.model.identifier import check_identifier
 
 NOTED_MAX: Final = 8
 """Most entries about refusals for one attempt in one generation."""
@@ -36,7 +36,8 @@ class RefusalNotes:
             return ()
         if not isinstance(command, ClaimCommand | CommitOutcome):
             return ()
-        generation = 0 if attempt.operation is None else attempt.operation.generation
+        held = attempt.reclamation or attempt.operation
+        generation = 0 if held is None else held.generation
         if not self._count(attempt.execution_attempt_id, generation):
             return ()
         claim = command.claim if isinstance(command, ClaimCommand) else None
@@ -44,7 +45,7 @@ class RefusalNotes:
             event="write-refused",
             execution_id=attempt.execution_id,
             execution_attempt_id=attempt.execution_attempt_id,
-            actor=WORKER if claim is None else shorten(claim.owner_id, IDENTIFIER_UNITS_MAX),
+            actor=WORKER if claim is None else _actor(claim.owner_id),
             generation=None if claim is None else _storable(claim.generation),
             detail=detail(
                 operation=_kebab(type(command).__name__),
@@ -61,6 +62,14 @@ class RefusalNotes:
         if len(self._counts) > _REMEMBERED_MAX:
             self._counts.popitem(last=False)
         return count <= NOTED_MAX
+
+
+def _actor(owner_id: str) -> str:
+    """Name who was refused; a presented owner may be any text, so only an identifier is kept."""
+    try:
+        return check_identifier(owner_id, field="claim.owner_id")
+    except InvalidInputError:
+        return "unknown"
 
 
 def _storable(generation: int) -> int | None:

@@ -63,14 +63,19 @@ def format_instant(value: datetime) -> str:
 
 
 def _from_datetime(value: datetime, field: str) -> InstantMs:
-    if value.utcoffset() is None:
-        raise InvalidInputError(field=field, given="a naive datetime", allowed=_ALLOWED)
     try:
+        offset = value.utcoffset()
+        instant = None if offset is None else (value - EPOCH) // _MILLISECOND
         value.astimezone(UTC)
     except OverflowError:
         given = "a datetime outside the years 0001 to 9999 in UTC"
         raise InvalidInputError(field=field, given=given, allowed=_ALLOWED) from None
-    return InstantMs((value - EPOCH) // _MILLISECOND)
+    except Exception as exc:
+        given = f"a datetime whose zone raised {type(exc).__name__}"
+        raise InvalidInputError(field=field, given=given, allowed=_ALLOWED) from exc
+    if instant is None:
+        raise InvalidInputError(field=field, given="a naive datetime", allowed=_ALLOWED)
+    return InstantMs(instant)
 
 
 def _from_text(value: str, field: str) -> InstantMs:

@@ -96,10 +96,10 @@ def check_json_safe(value: object, *, field: str, bytes_max: int, depth_max: int
 def same_json(stored: JsonValue, candidate: JsonValue) -> bool:
     """Tell whether two JSON values are equal as values.
 
-    Member order never matters, array order does. Numbers are compared exactly (``1`` equals
-    ``1.0``, ``-0.0`` equals ``0``, integers beyond 2**53 stay exact); ``1`` is neither ``true``
-    nor ``"1"``; an absent member is not ``null``; strings are compared without normalization.
-    Ends on any input, since no pair of containers is compared twice.
+    Objects are compared by member, whatever their order; arrays place by place. Numbers are
+    compared exactly (``1`` equals ``1.0``, ``-0.0`` equals ``0``, integers beyond 2**53 stay
+    exact); ``1`` is neither ``true`` nor ``"1"``; an absent member is not ``null``; strings are
+    compared without normalization.
     """
     pairs: list[tuple[object, object]] = [(stored, candidate)]
     compared: dict[tuple[int, int], object] = {}

@@ -20,7 +20,7 @@ FAILURE_COUNT_MAX: Final = 2**31 - 1
 class ProviderOperationClaim(msgspec.Struct, frozen=True, kw_only=True):
     """Authority over one attempt's infrastructure, until a takeover or handoff ends it.
 
-    A claim that a caller presents is only checked for types and then compared. Its
+    Presenting one that no ledger ever made is no error, it only does not hold. Its
     ``lease_expires_at`` is never compared, so a claim stays good across renewals.
     """
 
