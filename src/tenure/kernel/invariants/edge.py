@@ -79,7 +79,7 @@ def _closed_for_good(before: Attempt, after: Attempt) -> bool:
         return old is None
     if old.closure is not None:
         return after.reclamation == old
-    return len(after.reclamation.references) >= len(old.references)
+    return bool(after.reclamation.references) or not old.references
 
 
 def _promise(row: Execution) -> tuple[object, ...]:
@@ -164,6 +164,17 @@ def _reclamation_stays_apart(before: State, after: State, command: AnyCommand | 
     return untouched == before.attempt and after.execution == before.execution
 
 
+def _references_grow(before: State, after: State, command: AnyCommand | None) -> bool:
+    if before.attempt is None or before.attempt.reclamation is None:
+        return True
+    assert after.attempt is not None
+    assert after.attempt.reclamation is not None
+    old, new = before.attempt.reclamation.references, after.attempt.reclamation.references
+    if isinstance(command, commands.EvolveReclamationReference):
+        return len(old) - 1 <= len(new) <= len(old) and len(set(old) - set(new)) <= 1
+    return new[: len(old)] == old
+
+
 def _pointer_by_creation(before: State, after: State, command: AnyCommand | None) -> bool:
     old = None if before.execution is None else before.execution.active_attempt_id
     new = None if after.execution is None else after.execution.active_attempt_id
@@ -236,7 +247,7 @@ EDGE_INVARIANTS: Final = (
     ),
     EdgeInvariant(
         "E-11",
-        "A reclamation never goes away or reopens, and its references never shrink.",
+        "A reclamation never goes away or reopens, and never forgets its last reference.",
         kept(_closed_for_good),
     ),
     EdgeInvariant(
@@ -306,6 +317,12 @@ EDGE_INVARIANTS: Final = (
         "E-23",
         "A creation takes nothing but claimability from the attempt that it supersedes.",
         _superseded_keeps_all,
+        lasting=False,
+    ),
+    EdgeInvariant(
+        "E-24",
+        "Known references are kept; an evolution replaces one, or merges it into another.",
+        _references_grow,
         lasting=False,
     ),
 )

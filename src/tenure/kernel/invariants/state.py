@@ -11,6 +11,7 @@ from tenure.kernel.invariants.kind import (
     on_operation,
     on_reclamation,
 )
+from tenure.kernel.reclamation import REFERENCES_MAX
 from tenure.kernel.state import Attempt, Execution, Reclamation, State
 from tenure.model.allocation import decode_allocation_ref
 from tenure.model.json_value import JsonText
@@ -288,6 +289,13 @@ INVARIANTS: Final = (
         "I-26",
         "Only what was submitted is cancelled or concluded.",
         on_execution(_only_promises_end),
+    ),
+    Invariant(
+        "I-27",
+        "A reclamation's references are distinct and not too many.",
+        on_reclamation(
+            lambda _, held: len(set(held.references)) == len(held.references) <= REFERENCES_MAX
+        ),
     ),
 )
 """Every state invariant."""
