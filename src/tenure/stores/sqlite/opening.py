@@ -107,14 +107,18 @@ def _make_and_open(path: Path, location: Location, request: _Request) -> Writer:
             raise _missing(request.name, f"there is no file {str(path)!r}")
         made.make(path)
     try:
-        check_access(path, request.name)
-        header = read_header(location.path, name=request.name, upgrade=request.upgrade)
-        if header.is_fresh and not request.create:
-            raise _missing(request.name, f"{str(path)!r} is empty")
-        return _open_file(location, header, request)
+        return _open_file(location, _examine(path, request), request)
     except BaseException:
         made.take_back(location)
         raise
+
+
+def _examine(path: Path, request: _Request) -> Header:
+    check_access(path, request.name)
+    header = read_header(str(path), name=request.name, upgrade=request.upgrade)
+    if header.is_fresh and not request.create:
+        raise _missing(request.name, f"{str(path)!r} is empty")
+    return header
 
 
 def _open_file(location: Location, header: Header, request: _Request) -> Writer:

@@ -96,6 +96,11 @@ ON CONFLICT (attempt_no) DO UPDATE SET
     doubt_streak = ?7, opened_ms = ?8, next_look_ms = ?9, closure = ?10, closed_ms = ?11,
     last_failure = ?12, allocation_refs = ?13;
 
+-- name: delete_reclamation
+-- No reclamation for an attempt that had one.
+DELETE FROM reclamation
+WHERE attempt_no = (SELECT attempt_no FROM attempt WHERE execution_attempt_id = ?1);
+
 -- name: save_execution
 -- All of an execution, new or changed.
 INSERT INTO execution (

@@ -3,7 +3,7 @@
 An unchanged row is not written, and an index is only touched when one of its columns changed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import apsw
@@ -24,6 +24,7 @@ from tenure.stores.sqlite.row import (
 )
 
 _SAVE_RECLAMATION: Final = QUERIES["save_reclamation"]
+_DELETE_RECLAMATION: Final = QUERIES["delete_reclamation"]
 _APPEND_ENTRY: Final = QUERIES["append_entry"]
 
 
@@ -35,13 +36,7 @@ def save_changes(
     _save(cursor, "execution", rows, loaded.execution_rows, EXECUTION_INDEXED)
     rows = map(attempt_row, changes.attempts)
     _save(cursor, "attempt", rows, loaded.attempt_rows, ATTEMPT_INDEXED)
-    reclamations = [
-        reclamation_row(attempt.execution_attempt_id, attempt.reclamation)
-        for attempt in changes.attempts
-        if attempt.reclamation is not None and _is_reclamation_changed(attempt, loaded)
-    ]
-    if reclamations:
-        cursor.executemany(_SAVE_RECLAMATION, reclamations)
+    _save_reclamations(cursor, loaded, changes.attempts)
     entries = [
         entry_row(entry, sequence, now)
         for sequence, entry in enumerate(changes.entries, last_sequence + 1)
@@ -51,9 +46,23 @@ def save_changes(
     return last_sequence + len(entries)
 
 
-def _is_reclamation_changed(attempt: Attempt, loaded: Loaded) -> bool:
-    before = loaded.rows.attempts.get(attempt.execution_attempt_id)
-    return before is None or before.reclamation != attempt.reclamation
+def _save_reclamations(cursor: apsw.Cursor, loaded: Loaded, attempts: Sequence[Attempt]) -> None:
+    saved: list[Row] = []
+    gone: list[Row] = []
+    for attempt in attempts:
+        id_, reclamation = attempt.execution_attempt_id, attempt.reclamation
+        before = loaded.rows.attempts.get(id_)
+        old = None if before is None else before.reclamation
+        if reclamation == old:
+            continue
+        if reclamation is None:
+            gone.append((id_,))
+        else:
+            saved.append(reclamation_row(id_, reclamation))
+    if saved:
+        cursor.executemany(_SAVE_RECLAMATION, saved)
+    if gone:
+        cursor.executemany(_DELETE_RECLAMATION, gone)
 
 
 def _save(
