@@ -11,7 +11,8 @@ from tenure.model.json_value import (
     JsonObject,
     JsonText,
     check_member_names,
-    decode_json,
+    decode_written,
+    encode_checked,
     encode_json,
     same_json,
 )
@@ -24,7 +25,6 @@ PROVIDER_DATA_BYTES_MAX: Final = 64 * 1024
 """Default limit of ``provider_data``, in bytes of JSON text."""
 PROVISIONER_LOSS_KIND: Final = "provisioner-incarnation-lost"
 """The one kind of proof that a process is gone."""
-_PROVIDER_ID_BYTES_MAX: Final = 4 * 1024
 _REQUIRED: Final = frozenset({"version", "providerId", "providerData"})
 
 
@@ -77,7 +77,7 @@ def encode_allocation_ref(value: object, *, field: str, bytes_max: int) -> JsonT
         given = describe(data)
         raise InvalidInputError(field=f"{field}.provider_data", given=given, allowed=allowed)
     data_text = encode_json(data, field=f"{field}.provider_data", bytes_max=bytes_max)
-    id_text = encode_json(value.provider_id, field=field, bytes_max=_PROVIDER_ID_BYTES_MAX)
+    id_text = encode_checked(value.provider_id)
     return JsonText(f'{{"version":1,"providerId":{id_text},"providerData":{data_text}}}')
 
 
@@ -106,7 +106,7 @@ def decode_allocation_ref(text: str, *, record: str) -> ProviderAllocationRef:
         CorruptRecordError: the stored text does not satisfy the contract.
     """
     try:
-        return allocation_ref_from_json(decode_json(text), field="allocationRef")
+        return allocation_ref_from_json(decode_written(text), field="allocationRef")
     except (ValueError, RecursionError) as exc:
         seen = f"its allocation reference is unreadable: {exc}"
         raise CorruptRecordError(record=record, seen=seen) from exc

@@ -7,14 +7,13 @@ import msgspec
 
 from tenure.errors import CorruptRecordError, InvalidInputError
 from tenure.model.instant import Instant, format_instant, parse_instant
-from tenure.model.json_value import JsonText, check_member_names, decode_json, encode_json
+from tenure.model.json_value import JsonText, check_member_names, decode_written, encode_checked
 from tenure.model.text import describe, is_unicode, shorten, utf16_length
 
 SOURCE_UNITS_MAX: Final = 128
 SUMMARY_UNITS_MAX: Final = 512
 OBSERVED_AT_UNITS_MAX: Final = 64
 CODE_UNITS_MAX: Final = 64
-_BYTES_MAX: Final = 16 * 1024
 _REQUIRED: Final = frozenset({"source", "summary", "observedAt"})
 _OPTIONAL: Final = frozenset({"code"})
 
@@ -85,7 +84,7 @@ def encode_evidence(evidence: BoundedRecoveryEvidence) -> JsonText:
     }
     if evidence.code is not None:
         members["code"] = evidence.code
-    return encode_json(members, field="evidence", bytes_max=_BYTES_MAX)
+    return encode_checked(members)
 
 
 def evidence_from_json(value: object, *, field: str) -> BoundedRecoveryEvidence:
@@ -113,7 +112,7 @@ def decode_evidence(text: str, *, record: str) -> BoundedRecoveryEvidence:
         CorruptRecordError: the stored text does not satisfy the contract.
     """
     try:
-        return evidence_from_json(decode_json(text), field="evidence")
+        return evidence_from_json(decode_written(text), field="evidence")
     except (ValueError, RecursionError) as exc:
         raise CorruptRecordError(record=record, seen=f"its evidence is unreadable: {exc}") from exc
 

@@ -55,10 +55,15 @@ def encode_json(
             ``bytes_max``.
     """
     check_json_safe(value, field=field, bytes_max=bytes_max, depth_max=depth_max)
-    data = msgspec.json.encode(value)
-    if len(data) > bytes_max:
-        _refuse_size(field, len(data), bytes_max)
-    return JsonText(data.decode())
+    text = encode_checked(value)
+    if len(text) > bytes_max or (not text.isascii() and len(text.encode()) > bytes_max):
+        _refuse_size(field, len(text.encode()), bytes_max)
+    return text
+
+
+def encode_checked(value: object) -> JsonText:
+    """Encode what is JSON-safe and small for sure, because it was checked or made here."""
+    return JsonText(msgspec.json.encode(value).decode())
 
 
 def check_json_safe(value: object, *, field: str, bytes_max: int, depth_max: int) -> None:
@@ -75,6 +80,9 @@ def check_json_safe(value: object, *, field: str, bytes_max: int, depth_max: int
     for depth in range(depth_max + 1):
         below: list[object] = []
         for node in level:
+            if type(node) is str and node.isascii():
+                size += len(node)  # the usual case, without a call
+                continue
             if type(node) is not dict and type(node) is not list:
                 size += _check_scalar(node, field)
                 continue
@@ -120,6 +128,26 @@ def same_json(stored: JsonValue, candidate: JsonValue) -> bool:
     return True
 
 
+def decode_written(text: str) -> JsonValue:
+    """Decode text that is probably our own: as strict as ``decode_json``, faster when it is.
+
+    A short, flat text that comes out the same when it is encoded again has no member twice, no
+    number that was bent, and too few characters for too many digits: the strict way could find
+    nothing. Any other text goes that way.
+
+    Raises:
+        ValueError: as from ``decode_json``.
+    """
+    if len(text) <= INTEGER_DIGITS_MAX and _nesting(text) <= JSON_DEPTH_MAX:
+        try:
+            value: JsonValue = _FAST_DECODER.decode(text)
+            if msgspec.json.encode(value) == text.encode():
+                return value
+        except (ValueError, msgspec.MsgspecError):
+            pass  # the strict way says what is wrong
+    return decode_json(text)
+
+
 def decode_json(text: str) -> JsonValue:
     """Decode JSON text strictly and without unbounded recursion.
 
@@ -149,6 +177,8 @@ def check_member_names(
     """
     if type(value) is not dict:
         _refuse(field, describe(value), "a JSON object")
+    if value.keys() == required:
+        return value
     missing = required - value.keys()
     unknown = value.keys() - required - optional
     if not missing and not unknown:
@@ -190,7 +220,7 @@ def _check_names(node: Mapping[object, object], field: str) -> int:
     for name in node:
         if type(name) is not str:
             _refuse(field, f"a member named by {describe(name)}", "string-keyed dicts")
-        size += _check_scalar(name, field)
+        size += len(name) if name.isascii() else _check_scalar(name, field)
     return size
 
 
@@ -268,6 +298,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(msg)
 
 
+_FAST_DECODER: Final = msgspec.json.Decoder()
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_unique_members,
     parse_int=_bounded_integer,

@@ -11,7 +11,7 @@ from tenure.model.json_value import (
     JsonText,
     JsonValue,
     check_member_names,
-    decode_json,
+    decode_written,
     encode_json,
     same_json,
 )
@@ -77,6 +77,15 @@ _JSON_NAMES: Final = {
     "paused_at_frame_id": "pausedAtFrameId",
 }
 _OPTIONAL: Final = frozenset({"artifact", "reason"})
+_NAMES: Final[dict[str, dict[str, str]]] = {
+    status: {_JSON_NAMES[name]: name for name in variant.__struct_fields__}
+    for status, variant in _VARIANTS.items()
+}
+"""Python names by JSON names, by status."""
+_MAY_HAVE: Final = {status: _OPTIONAL & names.keys() for status, names in _NAMES.items()}
+_MUST_HAVE: Final = {
+    status: frozenset({"status", *names}) - _OPTIONAL for status, names in _NAMES.items()
+}
 
 
 def same_workflow_result(committed: WorkflowRunResult, candidate: WorkflowRunResult) -> bool:
@@ -118,20 +127,18 @@ def result_from_json(value: object, *, field: str) -> WorkflowRunResult:
         InvalidInputError: an unknown status, a missing or foreign member, or null for an optional.
     """
     status = value.get("status") if isinstance(value, dict) else None
-    variant = _VARIANTS.get(status) if isinstance(status, str) else None
-    if variant is None:
+    if type(status) is not str or status not in _VARIANTS:
         allowed = "an object whose status is " + ", ".join(_VARIANTS)
         given = describe(status if isinstance(value, dict) else value)
         raise InvalidInputError(field=f"{field}.status", given=given, allowed=allowed)
-    names = {_JSON_NAMES[name]: name for name in variant.__struct_fields__}
-    optional = frozenset(json_name for json_name, name in names.items() if name in _OPTIONAL)
-    required = frozenset(names) - optional | {"status"}
+    required, optional = _MUST_HAVE[status], _MAY_HAVE[status]
     members = check_member_names(value, required=required, optional=optional, field=field)
-    found = {name: names[name] for name in members if name != "status"}
-    for json_name, name in found.items():
-        _check_member(name, members[json_name], f"{field}.{json_name}")
-    arguments: dict[str, Any] = {name: members[json_name] for json_name, name in found.items()}
-    return variant(**arguments)
+    arguments: dict[str, Any] = {}
+    for json_name, name in _NAMES[status].items():
+        if json_name in members:
+            arguments[name] = members[json_name]
+            _check_member(name, members[json_name], f"{field}.{json_name}")
+    return _VARIANTS[status](**arguments)
 
 
 def decode_result(text: str, *, record: str) -> WorkflowRunResult:
@@ -141,7 +148,7 @@ def decode_result(text: str, *, record: str) -> WorkflowRunResult:
         CorruptRecordError: the stored text does not satisfy the contract.
     """
     try:
-        return result_from_json(decode_json(text), field="result")
+        return result_from_json(decode_written(text), field="result")
     except (ValueError, RecursionError) as exc:
         raise CorruptRecordError(record=record, seen=f"its result is unreadable: {exc}") from exc
 

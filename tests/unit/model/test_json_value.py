@@ -3,6 +3,7 @@
 import json
 import time
 from collections import OrderedDict, UserDict
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
@@ -19,6 +20,7 @@ from tenure.model.json_value import (
     JsonValue,
     check_member_names,
     decode_json,
+    decode_written,
     encode_json,
 )
 
@@ -289,6 +291,47 @@ def test_brackets_in_strings_are_no_nesting() -> None:
     assert decode_json(json.dumps(value)) == value
     many = [[], {}] * 1000
     assert decode_json(json.dumps(many)) == many
+
+
+STRANGE = [
+    "",
+    "-0",
+    "1E5",
+    "1e400",
+    "NaN",
+    " 1",
+    '{"a":1,"a":1}',
+    '{"b":1,"a":{"c":1,"c":2}}',
+    '"\\ud800"',
+    '"\ud800"',
+    '"\\u0041"',
+    "[" * 65 + "]" * 65,
+    "[" * 73 + "]" * 73,
+    "[" * 100_000,
+    "9" * 4000,
+    "9" * 4001,
+    "[" + "9" * 4001 + "]",
+    "18446744073709551616",
+    '{"a":1}{"b":2}',
+]
+
+
+def judged(decode: Callable[[str], JsonValue], text: str) -> str:
+    try:
+        return repr(decode(text))
+    except ValueError as exc:
+        return f"refused: {exc}"
+
+
+@pytest.mark.parametrize("place", range(len(STRANGE)))
+def test_the_fast_way_is_as_strict_as_the_strict_one(place: int) -> None:
+    assert judged(decode_written, STRANGE[place]) == judged(decode_json, STRANGE[place])
+
+
+@given(JSON_VALUES)
+def test_the_fast_way_reads_what_was_written(value: JsonValue) -> None:
+    for text in (encode(value, bytes_max=1 << 20), json.dumps(value), json.dumps(value, indent=1)):
+        assert repr(decode_written(text)) == repr(value)
 
 
 def test_hostile_text_is_judged_in_linear_time() -> None:
