@@ -56,7 +56,7 @@ def _problems(cursor: apsw.Cursor) -> Iterator[str]:
         yield from _unreadable(cursor, "scan_executions", _check_execution)
         yield from _unreadable(cursor, "scan_attempts", _check_attempt)
         yield from _unreadable(cursor, "scan_journal", _check_entry)
-    except (apsw.CorruptError, UnicodeDecodeError) as exc:
+    except (apsw.CorruptError, apsw.SQLError, UnicodeDecodeError) as exc:
         yield f"file: the examination ended early: {exc}"
 
 

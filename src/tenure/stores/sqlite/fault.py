@@ -18,6 +18,12 @@ from tenure.errors import (
 )
 
 _FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_CORRUPTIONS: Final = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.SQLError,  # our queries are right, so that a table or a column is missing
+    UnicodeDecodeError,
+)
 _READ_ONLY: Final = (
     "read-only",
     "make the file, its folder and the file system writable for this user",
@@ -43,7 +49,7 @@ def storage_fault(
 ) -> StorageUnavailableError | CorruptRecordError:
     """Make the error of a call whose transaction surely did not happen."""
     seen = describe_fault(exc, connection)
-    if isinstance(exc, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
+    if isinstance(exc, _CORRUPTIONS):
         return CorruptRecordError(record=f"in ledger {name}", seen=seen)
     advice = "try again later"
     if is_full(exc, connection):
@@ -67,7 +73,7 @@ def opening_fault(
     reason, advice = _INACCESSIBLE
     if is_full(exc, connection):
         reason, advice = _FULL
-    elif isinstance(exc, apsw.CorruptError | apsw.NotADBError | apsw.SQLError):
+    elif isinstance(exc, _CORRUPTIONS):
         reason, advice = _CORRUPT
     elif isinstance(exc, apsw.BusyError | apsw.LockedError):
         reason, advice = _LOCKED

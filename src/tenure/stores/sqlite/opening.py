@@ -23,7 +23,12 @@ from tenure.stores.sqlite.fault import opening_fault
 from tenure.stores.sqlite.header import Header, read_header
 from tenure.stores.sqlite.path import Made, check_access
 from tenure.stores.sqlite.reader import Reader
-from tenure.stores.sqlite.schema import load_ledger_id, prepare_schema, use_write_ahead_log
+from tenure.stores.sqlite.schema import (
+    check_schema,
+    load_ledger_id,
+    prepare_schema,
+    use_write_ahead_log,
+)
 from tenure.stores.sqlite.store import SqliteStore
 from tenure.stores.sqlite.thread import WorkerThread
 from tenure.stores.sqlite.writer import Writer
@@ -133,6 +138,7 @@ def _open_file(location: Location, header: Header, request: _Request) -> Writer:
                 is_fresh=header.is_fresh,
                 created_ms=wall_ms() if clock is None else clock.now_ms(),
             )
+            check_schema(connection, location.name)
             use_write_ahead_log(connection)
             ledger_id = load_ledger_id(connection, location.name)
             clock = anchor(connection) if clock is None else clock

@@ -9,7 +9,7 @@ from typing import Final
 import apsw
 
 from tenure.errors import LedgerOpenError
-from tenure.stores.sqlite.connection import Location, close_quietly, connect
+from tenure.stores.sqlite.connection import Location, close_quietly
 
 _FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
@@ -48,7 +48,7 @@ class Made:
         has committed into it. Who waits for that lock looks at the path again afterwards.
         """
         if self.is_file_made:
-            with suppress(apsw.Error, OSError, LedgerOpenError):
+            with suppress(apsw.Error, OSError):
                 _remove_empty(location)
         self._remove_folders()
 
@@ -94,8 +94,9 @@ def _missing_folders(path: Path) -> list[Path]:
 
 
 def _remove_empty(location: Location) -> None:
-    connection = connect(location)
+    connection = apsw.Connection(location.path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
+        connection.set_busy_timeout(round(location.busy_timeout_seconds * 1000))
         connection.execute("BEGIN EXCLUSIVE")
         path = Path(location.path)
         if path.stat().st_size == 0:

@@ -5,6 +5,10 @@
 -- How many tables and indexes there are, whoever made them.
 SELECT count(*) FROM sqlite_schema;
 
+-- name: list_objects
+-- Tables and indexes as they were declared.
+SELECT type, name, tbl_name, sql FROM sqlite_schema;
+
 -- name: load_ledger
 -- The one row of the ledger.
 SELECT ledger_id, boot_id, boot_ms, wall_ms, last_ms FROM ledger;

@@ -12,6 +12,7 @@ from tenure.errors import LedgerOpenError
 from tenure.stores.sqlite.connection import roll_back
 from tenure.stores.sqlite.header import APPLICATION_ID, SCHEMA_VERSION, check_version
 from tenure.stores.sqlite.query import MIGRATIONS, QUERIES
+from tenure.stores.sqlite.row import Row
 
 
 def prepare_schema(
@@ -77,6 +78,32 @@ def _number(connection: apsw.Connection, pragma: str) -> int:
     found = connection.pragma(pragma)
     assert isinstance(found, int)
     return found
+
+
+def check_schema(connection: apsw.Connection, name: str) -> None:
+    """Refuse a file whose tables and indexes are not those of its version; more are accepted.
+
+    Raises:
+        LedgerOpenError: something is missing or different.
+        apsw.Error: whatever SQLite reports.
+    """
+    model = apsw.Connection(":memory:")
+    for migration in MIGRATIONS:
+        model.execute(migration)
+    expected, found = _objects(model), _objects(connection)
+    model.close()
+    if not expected <= found:
+        missing = ", ".join(sorted(str(row[1]) for row in expected - found))
+        raise LedgerOpenError(
+            ledger=name,
+            reason="corrupt",
+            seen=f"its schema lacks or differs in {missing}",
+            advice="keep the file for examination and restore it from a backup",
+        )
+
+
+def _objects(connection: apsw.Connection) -> set[Row]:
+    return set(connection.execute(QUERIES["list_objects"]))
 
 
 def load_ledger_id(connection: apsw.Connection, name: str) -> str:
