@@ -51,8 +51,10 @@ _REQUEST_MEMBERS: Final = frozenset(
         "ledgerUrl",
         "instruction",
         "deadline",
+        "lock",
     }
 )
+_LOCK_MEMBERS: Final = frozenset({"device", "inode"})
 _DEADLINE_MEMBERS: Final = frozenset({"begunBootMs", "remainingMs", "timeoutMs"})
 
 
@@ -78,6 +80,13 @@ class Deadline(msgspec.Struct, frozen=True, kw_only=True):
     """The whole span from begin to deadline, for messages."""
 
 
+class LockIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """Which lock file was taken for the attempt; another one under the same name proves nothing."""
+
+    device: int
+    inode: int
+
+
 class AttemptRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that an agent is told."""
 
@@ -88,6 +97,7 @@ class AttemptRequest(msgspec.Struct, frozen=True, kw_only=True):
     ledger_url: str
     instruction: Instruction
     deadline: Deadline | None
+    lock: LockIdentity
 
 
 def instruction_from_json(value: object, *, field: str) -> Instruction:
@@ -139,6 +149,7 @@ def encode_request(request: AttemptRequest) -> bytes:
             "remainingMs": deadline.remaining_ms,
             "timeoutMs": deadline.timeout_ms,
         },
+        "lock": {"device": request.lock.device, "inode": request.lock.inode},
     }
     return encode_json(members, field="request", bytes_max=REQUEST_BYTES_MAX).encode()
 
@@ -168,6 +179,7 @@ def decode_request(data: bytes) -> AttemptRequest:
         ledger_url=_text(value["ledgerUrl"], field="ledgerUrl"),
         instruction=instruction_from_json(value["instruction"], field="instruction"),
         deadline=_deadline(value["deadline"]),
+        lock=_lock(value["lock"]),
     )
 
 
@@ -180,6 +192,14 @@ def _deadline(value: object) -> Deadline | None:
         remaining_ms=_milliseconds(members["remainingMs"], field="deadline.remainingMs"),
         timeout_ms=_milliseconds(members["timeoutMs"], field="deadline.timeoutMs"),
     )
+
+
+def _lock(value: object) -> LockIdentity:
+    members = _object(value, _LOCK_MEMBERS, field="lock")
+    device, inode = members["device"], members["inode"]
+    if type(device) is not int or type(inode) is not int:
+        raise InvalidInputError(field="lock", given=describe(value), allowed="two integers")
+    return LockIdentity(device=device, inode=inode)
 
 
 def _object(value: object, members: frozenset[str], *, field: str) -> dict[str, object]:

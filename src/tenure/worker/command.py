@@ -44,6 +44,7 @@ class Command:
             OSError: it did not start; `filename` says whether the program or the folder is at
                 fault.
         """
+        os.close(os.pidfd_open(os.getpid()))  # who cannot watch a process must not start one
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(output, flags, 0o600)
         try:
@@ -59,7 +60,12 @@ class Command:
             )
         finally:
             os.close(descriptor)
-        return cls(process)
+        try:
+            return cls(process)
+        except OSError:
+            process.kill()
+            process.wait()
+            raise
 
     def fileno(self) -> int:
         """Give a descriptor that becomes readable when the command has ended."""

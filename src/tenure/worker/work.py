@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -22,6 +23,8 @@ from tenure.worker.failure import (
 from tenure.worker.log import log
 from tenure.worker.output import read_tail
 from tenure.worker.stopping import StopRequest
+
+LOOK_SECONDS: Final = 30.0
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +110,8 @@ def _watch(command: Command, stop: StopRequest, deadline: Deadline | None) -> _C
             return _Cause.STOPPED
         if remaining is not None and remaining <= 0:
             return _Cause.DEADLINE
-        stop.wait(command.fileno(), remaining)
+        # Waiting does not count a suspended machine's time, the deadline does: look now and then.
+        stop.wait(command.fileno(), None if remaining is None else min(remaining, LOOK_SECONDS))
 
 
 def _remaining_seconds(deadline: Deadline) -> float:

@@ -16,6 +16,7 @@ from tenure.machine import (
     write_durably,
 )
 from tenure.wire import attempt_folder
+from tenure.wire.attempt_folder import AttemptRequest
 from tenure.wire.spool import SPOOL_BYTES_MAX, SpoolContent, SpoolDefect, decode_spool
 
 _MARK: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -71,7 +72,7 @@ class AttemptFolder:
         """
         try:
             (self.path / name).lstat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
         return True
 
@@ -84,9 +85,18 @@ class AttemptFolder:
         data = json.dumps({"version": 1, "reason": reason}).encode()
         write_durably(self.path / attempt_folder.TOMBSTONE_FILE, data)
 
-    def write_request(self, data: bytes) -> None:
+    def write_request(self, request: AttemptRequest) -> None:
         """Leave what the agent has to do. Only under the lock."""
+        data = attempt_folder.encode_request(request)
         write_durably(self.path / attempt_folder.REQUEST_FILE, data)
+
+    def read_request(self) -> AttemptRequest | None:
+        """Read what the agent had to do; None when there is none, or it cannot be understood."""
+        data = self._read(attempt_folder.REQUEST_FILE, attempt_folder.REQUEST_BYTES_MAX)
+        try:
+            return None if data is None else attempt_folder.decode_request(data)
+        except ValueError:
+            return None
 
     def read_agent(self) -> ProcessIdentity | None:
         """Read who the agent is or was; None when none ever said so.
@@ -127,13 +137,9 @@ class AttemptFolder:
             os.close(descriptor)
 
     def _is_of_request(self, content: SpoolContent) -> bool:
-        data = self._read(attempt_folder.REQUEST_FILE, attempt_folder.REQUEST_BYTES_MAX)
-        if data is None:
+        request = self.read_request()
+        if request is None:
             return True  # whoever asked for the outcome compares the ids once more
-        try:
-            request = attempt_folder.decode_request(data)
-        except ValueError:
-            return True  # likewise
         ids = (content.execution_id, content.execution_attempt_id)
         return ids == (request.execution_id, request.execution_attempt_id)
 

@@ -28,7 +28,13 @@ from tenure.providers.detached.launch import AGENT_COMMAND, Children, NotLaunche
 from tenure.providers.detached.recovery import DetachedRecovery
 from tenure.providers.detached.reference import PROVIDER_ID, Allocation, render_reference
 from tenure.wire import attempt_folder
-from tenure.wire.attempt_folder import AttemptRequest, Deadline, instruction_from_json
+from tenure.wire.attempt_folder import (
+    AttemptRequest,
+    Deadline,
+    Instruction,
+    LockIdentity,
+    instruction_from_json,
+)
 
 GRACE_SECONDS: Final = 7.0
 """After SIGTERM: the agent's own grace of 5 s for the command, and 2 s to deliver."""
@@ -39,6 +45,16 @@ class _Refusal(msgspec.Struct, frozen=True):
     """Nothing was started, and this call starts nothing any more."""
 
     reason: str
+
+
+class _Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What to start, checked, and by when."""
+
+    request: ProvisionRequest
+    instruction: Instruction
+    deadline: Deadline | None
+    call_ends_boot_ms: int
+    """The host's boot-time clock at the end of the call."""
 
 
 class DetachedProvider:
@@ -105,9 +121,8 @@ class DetachedProvider:
             order = _order(request, now=now, boot_ms=boot_ms)
         except InvalidInputError as exc:
             return _absent(_Refusal(str(exc)), now)
-        call_ends_boot_ms = boot_ms + (request.call_deadline_at - now) // _MILLISECOND
         self._children.reap()
-        answer = await to_thread.run_sync(self._provision, order, call_ends_boot_ms)
+        answer = await to_thread.run_sync(self._provision, order)
         if isinstance(answer, _Refusal):
             return _absent(answer, now)
         return Allocated(allocation_ref=render_reference(answer))
@@ -122,8 +137,8 @@ class DetachedProvider:
         data = await to_thread.run_sync(lambda: folder.read_output(offset=offset, limit=limit))
         return None if data is None else OutputPage(data=data, next_offset=offset + len(data))
 
-    def _provision(self, order: AttemptRequest, call_ends_boot_ms: int) -> Allocation | _Refusal:
-        folder = AttemptFolder(self._root, order.mark)
+    def _provision(self, order: _Order) -> Allocation | _Refusal:
+        folder = AttemptFolder(self._root, order.request.mark)
         try:
             folder.make()
             lock = folder.lock()
@@ -139,22 +154,20 @@ class DetachedProvider:
             for name in (attempt_folder.REQUEST_FILE, attempt_folder.AGENT_FILE):
                 if folder.has(name):
                     raise _rival(seen=f"the attempt's folder has a {name} already")
-            return self._start(folder, lock, order, call_ends_boot_ms)
+            return self._start(folder, lock, order)
 
-    def _start(
-        self, folder: AttemptFolder, lock: HeldLock, order: AttemptRequest, call_ends_boot_ms: int
-    ) -> Allocation | _Refusal:
+    def _start(self, folder: AttemptFolder, lock: HeldLock, order: _Order) -> Allocation | _Refusal:
         try:
-            folder.write_request(attempt_folder.encode_request(order))
+            folder.write_request(_request(order, lock))
         except OSError as exc:
             return _refuse(folder, f"the request could not be written: {exc}")
-        if boottime_ms() >= call_ends_boot_ms:
+        if boottime_ms() >= order.call_ends_boot_ms:
             return _refuse(folder, "the call's deadline came before the agent was started")
         try:
             agent = launch_agent(
                 self._agent_command,
                 folder=folder.path,
-                mark=order.mark,
+                mark=order.request.mark,
                 lock=lock,
                 children=self._children,
             )
@@ -163,7 +176,7 @@ class DetachedProvider:
         return Allocation(agent=agent, lock=lock.inode)
 
 
-def _order(request: ProvisionRequest, *, now: datetime, boot_ms: int) -> AttemptRequest:
+def _order(request: ProvisionRequest, *, now: datetime, boot_ms: int) -> _Order:
     deadline = None
     if request.deadline_at is not None:
         deadline = Deadline(
@@ -171,14 +184,25 @@ def _order(request: ProvisionRequest, *, now: datetime, boot_ms: int) -> Attempt
             remaining_ms=max(0, (request.deadline_at - now) // _MILLISECOND),
             timeout_ms=max(0, (request.deadline_at - request.begun_at) // _MILLISECOND),
         )
+    return _Order(
+        request=request,
+        instruction=instruction_from_json(request.instruction, field="instruction"),
+        deadline=deadline,
+        call_ends_boot_ms=boot_ms + (request.call_deadline_at - now) // _MILLISECOND,
+    )
+
+
+def _request(order: _Order, lock: HeldLock) -> AttemptRequest:
+    request = order.request
     return AttemptRequest(
         execution_id=request.execution_id,
         execution_attempt_id=request.execution_attempt_id,
         workflow_id=request.workflow_id,
         mark=request.mark,
         ledger_url=request.ledger_url,
-        instruction=instruction_from_json(request.instruction, field="instruction"),
-        deadline=deadline,
+        instruction=order.instruction,
+        deadline=order.deadline,
+        lock=LockIdentity(device=lock.inode.device, inode=lock.inode.inode),
     )
 
 

@@ -1,15 +1,16 @@
 """Find, see and end the agents of this machine, and read what they left."""
 
 import logging
+import os
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from anyio import to_thread
 
-from tenure.machine import Dead, DeathProof, Unknown, observe
+from tenure.machine import Dead, DeathProof, Unknown, boottime_ms, observe
 from tenure.model.allocation import ProviderAllocationRef
 from tenure.model.evidence import BoundedRecoveryEvidence, make_evidence
 from tenure.ports.provider import Discovery, Inspection, SpooledOutcome, Undetermined
@@ -20,6 +21,8 @@ from tenure.providers.detached.reference import PROVIDER_ID, Allocation, parse_r
 from tenure.providers.detached.termination import ask_agent, kill_everything
 from tenure.wire.spool import SpoolDefect
 
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_SLACK: Final = timedelta(seconds=10)
 _LOGGER: Final = logging.getLogger(__name__)
 
 
@@ -40,14 +43,23 @@ class DetachedRecovery:
         self._children = children
         self._grace_seconds = grace_seconds
 
-    async def discover(self, *, mark: str) -> Discovery:
+    async def discover(self, *, mark: str, begun_at: datetime | None = None) -> Discovery:
         """Search for the agent of a mark; an absence leaves a tombstone that refuses later ones.
 
         Never raises for what the machine does; `now` may.
+
+        Args:
+            mark: whose agent.
+            begun_at: the attempt's durable begin, on the ledger's clock. Processes that are older
+                than that do no harm then: without it, one that may not be read (an agent for keys,
+                say) leaves the search incomplete when there is no trace of a call.
         """
-        evidence = await self._evidence()
+        boot_ms = boottime_ms()
+        now = await self._now()
+        since = 0 if begun_at is None else _ticks_of(begun_at, now=now, boot_ms=boot_ms)
         folder = AttemptFolder(self._root, mark)
-        return await to_thread.run_sync(witness.discover, folder, mark, evidence)
+        evidence = partial(_make_evidence, now)
+        return await to_thread.run_sync(witness.discover, folder, mark, since, evidence)
 
     async def inspect(self, *, mark: str, allocation_ref: ProviderAllocationRef) -> Inspection:
         """Look at one allocation. Gone only if agent, marked processes and lock all say so."""
@@ -118,6 +130,13 @@ class DetachedRecovery:
 
 def _make_evidence(observed_at: datetime, summary: str, code: str) -> BoundedRecoveryEvidence:
     return make_evidence(source=PROVIDER_ID, summary=summary, observed_at=observed_at, code=code)
+
+
+def _ticks_of(begun_at: datetime, *, now: datetime, boot_ms: int) -> int:
+    # The ledger may keep another host's time: its second and ours differ by less than a hundredth.
+    span = (now - begun_at) * 1.01 + _SLACK
+    begun_boot_ms = boot_ms - span // _MILLISECOND
+    return max(0, begun_boot_ms * os.sysconf("SC_CLK_TCK") // 1000)
 
 
 def _is_within_reach(allocation: Allocation) -> bool:

@@ -21,6 +21,11 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
     lock: FileInode | None
     """Null when the folder was lost."""
 
+    @property
+    def since_ticks(self) -> int:
+        """The start of the agent, before which nothing of the attempt was; 0 when not known."""
+        return 0 if self.agent is None else self.agent.start_ticks
+
 
 def render_reference(allocation: Allocation) -> ProviderAllocationRef:
     """Make the reference; equal allocations make equal ones."""

@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 from anyio import to_thread
 
-from tenure.machine import Alive, ProcessIdentity, observe, signal_process
+from tenure.machine import Alive, ProcessIdentity, Sent, observe, signal_process
 from tenure.machine.inheritor import lock_inheritors
 from tenure.providers.detached.reference import Allocation
 from tenure.providers.detached.witness import scan
@@ -29,7 +29,7 @@ async def ask_agent(agent: ProcessIdentity, *, grace_seconds: float) -> None:
 
 
 async def kill_everything(mark: str, allocation: Allocation) -> None:
-    """Kill whoever carries the mark or inherited the lock, until a complete look finds nobody.
+    """Kill whoever carries the mark or inherited the lock, until nobody is left to be killed.
 
     Bounded: what multiplies faster than it is killed, or cannot be killed, is left for the next
     call; the caller looks afterwards and says so.
@@ -38,20 +38,19 @@ async def kill_everything(mark: str, allocation: Allocation) -> None:
         OSError: the host cannot be read.
     """
     for _ in range(SWEEPS_MAX):
-        if await to_thread.run_sync(_sweep, mark, allocation):
+        if not await to_thread.run_sync(_sweep, mark, allocation):
             return
         await anyio.sleep(POLL_SECONDS)
 
 
 def _sweep(mark: str, allocation: Allocation) -> bool:
-    seen = scan(mark, allocation)
-    targets = set(seen.found)
+    targets = set(scan(mark, allocation.since_ticks).found)
     if allocation.lock is not None:
         targets |= set(lock_inheritors(allocation.lock))
     if allocation.agent is not None and isinstance(observe(allocation.agent), Alive):
         targets.add(allocation.agent)
     # All are stopped before the first is killed, so that none can start a successor meanwhile.
-    for signum in (signal.SIGSTOP, signal.SIGKILL):
-        for target in targets:
-            signal_process(target, signum)
-    return not targets
+    for target in targets:
+        signal_process(target, signal.SIGSTOP)
+    killed = [signal_process(target, signal.SIGKILL) for target in targets]
+    return any(isinstance(answer, Sent) for answer in killed)

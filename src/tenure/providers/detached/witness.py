@@ -6,6 +6,7 @@ for the mark is the last resort, when somebody deleted the folder under a living
 """
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -15,6 +16,7 @@ from tenure.machine import (
     Dead,
     DeathProof,
     FileInode,
+    HeldLock,
     ProcessIdentity,
     Scan,
     Unknown,
@@ -41,9 +43,13 @@ from tenure.providers.detached.folder import AttemptFolder
 from tenure.providers.detached.launch import AGENT_MODULE
 from tenure.providers.detached.reference import Allocation, render_reference
 from tenure.wire import attempt_folder
+from tenure.wire.attempt_folder import LockIdentity
 
 Evidence: TypeAlias = Callable[[str, str], BoundedRecoveryEvidence]
 """Makes evidence of a summary and a code, observed when the look began."""
+
+REPEATS_MAX: Final = 4
+REPEAT_SECONDS: Final = 0.05
 
 STARTING: Final = "worker-starting"
 UNREADABLE: Final = "unreadable"
@@ -54,15 +60,18 @@ PROVEN_GONE: Final = "proven-gone"
 FOUND: Final = "allocation-found"
 
 
-def discover(folder: AttemptFolder, mark: str, evidence: Evidence) -> Discovery:
-    """Find the agent of a mark, or prove that there is none and refuse any later one."""
+def discover(folder: AttemptFolder, mark: str, since_ticks: int, evidence: Evidence) -> Discovery:
+    """Find the agent of a mark, or prove that there is none and refuse any later one.
+
+    Nothing of the attempt started before ``since_ticks`` of this boot; 0 when that is not known.
+    """
     try:
         folder.make()
         lock = folder.lock()
         if lock is None:
             return _discover_locked(folder, evidence)
         with lock:
-            return _discover_free(folder, mark, evidence)
+            return _discover_free(folder, lock, mark, since_ticks, evidence)
     except (OSError, ValueError) as exc:
         return Undetermined(evidence=evidence(f"the attempt's folder: {exc}", UNREADABLE))
 
@@ -88,14 +97,22 @@ def inspect(
                 return Undetermined(evidence=evidence(f"cannot look: {exc}", UNREADABLE))
 
 
-def scan(mark: str, allocation: Allocation) -> Scan:
+def scan(mark: str, since_ticks: int) -> Scan:
     """Find what carries the mark, the agent included.
+
+    A scan that was incomplete is repeated a little later: mostly somebody was just being executed.
 
     Raises:
         OSError: the host cannot be read.
     """
-    since = 0 if allocation.agent is None else allocation.agent.start_ticks
-    return processes_with_environment(attempt_folder.MARK_VARIABLE, mark, since_ticks=since)
+    variable = attempt_folder.MARK_VARIABLE
+    seen = processes_with_environment(variable, mark, since_ticks=since_ticks)
+    for _ in range(REPEATS_MAX):
+        if seen.complete:
+            break
+        time.sleep(REPEAT_SECONDS)
+        seen = processes_with_environment(variable, mark, since_ticks=since_ticks)
+    return seen
 
 
 def _discover_locked(folder: AttemptFolder, evidence: Evidence) -> Discovery:
@@ -106,7 +123,9 @@ def _discover_locked(folder: AttemptFolder, evidence: Evidence) -> Discovery:
     return _found(agent, folder.lock_inode(), "the lock is held, its agent is known", evidence)
 
 
-def _discover_free(folder: AttemptFolder, mark: str, evidence: Evidence) -> Discovery:
+def _discover_free(
+    folder: AttemptFolder, lock: HeldLock, mark: str, since_ticks: int, evidence: Evidence
+) -> Discovery:
     agent = folder.read_agent()
     has_tombstone = folder.has(attempt_folder.TOMBSTONE_FILE)
     if agent is not None and has_tombstone:
@@ -117,18 +136,26 @@ def _discover_free(folder: AttemptFolder, mark: str, evidence: Evidence) -> Disc
     if has_tombstone:
         summary = "the lock is free, no agent ever was, a tombstone refuses any later one"
         return ProvenAbsent(evidence=evidence(summary, NO_ALLOCATION_OBSERVED))
-    seen = scan(mark, Allocation(agent=None, lock=None))
+    seen = scan(mark, since_ticks)
     if seen.found:
         return _discover_strays(seen, evidence)
-    if not seen.complete:
-        summary = f"{len(seen.unreadable)} processes could not be read"
+    if not seen.complete and not _is_call_over(folder, lock):
+        summary = f"no trace of a call, and {len(seen.unreadable)} processes could not be read"
         return Undetermined(evidence=evidence(summary, EXHAUSTIVE_SEARCH_UNAVAILABLE))
     folder.write_tombstone("nothing was found, so nothing may start any more")
     summary = (
-        "the lock is free, no agent ever was, no process of this machine carries the mark, and a "
-        "tombstone written under the lock refuses any later agent"
+        "the lock is free, no agent ever was, no process seen on this machine carries the mark, "
+        "and a tombstone written under the lock refuses any later agent"
     )
     return ProvenAbsent(evidence=evidence(summary, NO_ALLOCATION_OBSERVED))
+
+
+def _is_call_over(folder: AttemptFolder, lock: HeldLock) -> bool:
+    # The call took this very lock, and all who inherited it are gone: no look at processes can say
+    # more. Without its request the folder may be a new one, in the place of one that was deleted.
+    request = folder.read_request()
+    taken = None if request is None else request.lock
+    return taken == LockIdentity(device=lock.inode.device, inode=lock.inode.inode)
 
 
 def _discover_strays(seen: Scan, evidence: Evidence) -> Discovery:
@@ -150,7 +177,7 @@ def _found(
 def _inspect_leftovers(
     folder: AttemptFolder, mark: str, allocation: Allocation, evidence: Evidence
 ) -> Inspection:
-    seen = scan(mark, allocation)
+    seen = scan(mark, allocation.since_ticks)
     if seen.found:
         summary = f"the agent is dead, {len(seen.found)} processes that carry its mark are left"
         return Running(evidence=evidence(summary, LEFTOVERS), worker="dead")
