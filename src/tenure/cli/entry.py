@@ -1,0 +1,118 @@
+"""The entry: from arguments to an exit code. No error leaves as a traceback, unless asked for."""
+
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, NoReturn
+
+from cyclopts import App, CycloptsError
+
+from tenure.cli.exit_code import OK, SIGNAL_BASE, TENURE, USAGE
+from tenure.cli.writing import hold_standard_descriptors, say, say_json
+from tenure.errors import TenureError
+
+_PASSING_ON: Final = frozenset({"run", "wait"})
+"""Commands that exit as somebody else's command did: whatever is ours has one code there."""
+_COMMANDS: Final[Mapping[str, str]] = {
+    "run": "tenure.cli.run:run",
+    "wait": "tenure.cli.wait:wait",
+}
+_INTERRUPTED: Final = SIGNAL_BASE + 2
+
+
+def main() -> NoReturn:
+    """Run the command that the arguments name, and exit."""
+    hold_standard_descriptors()
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(tokens: Sequence[str]) -> int:
+    """Run one command line, and return its exit code."""
+    options = tokens[: tokens.index("--")] if "--" in tokens else tokens
+    debug, json = "--debug" in options or _is_debugging(), "--json" in options
+    try:
+        command, bound, _ = make_app().parse_args(tokens, print_error=False, exit_on_error=False)
+        if _lacks_separator(tokens, command):
+            return _refuse(options, "put -- before the command, so that its options stay its own")
+        return _call(partial(command, *bound.args, **bound.kwargs))
+    except CycloptsError as exc:
+        return _refuse(options, " ".join(str(exc).split()))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as exc:  # noqa: BLE001 - the last one that can tell it in one line
+        if debug:
+            traceback.print_exc()
+        _show_error(exc, json=json)
+        return TENURE
+
+
+def make_app() -> App:
+    """Make the command line's description; commands are loaded when they are named."""
+    app = App(
+        name="tenure",
+        help="Run work on rented infrastructure, and never lose track of it.",
+        version_flags=(),
+        result_action="return_value",
+    )
+    for name, home in _COMMANDS.items():
+        app.command(home, name=name)
+    return app
+
+
+def _is_debugging() -> bool:
+    return os.environ.get("TENURE_DEBUG", "") not in ("", "0")
+
+
+def _call(command: Callable[[], object]) -> int:
+    if inspect.iscoroutinefunction(command):
+        import anyio  # noqa: PLC0415 - not needed for help
+
+        code = anyio.run(command)
+    else:
+        code = command()
+    return code if isinstance(code, int) else OK
+
+
+def _lacks_separator(tokens: Sequence[str], command: Callable[..., object]) -> bool:
+    return command.__name__ == "run" and "--" not in tokens and len(tokens) > 1
+
+
+def _refuse(options: Sequence[str], message: str) -> int:
+    name = options[0] if options and options[0] in _COMMANDS else ""
+    text = f"{message} (see `{f'tenure {name}'.strip()} --help`)"
+    if "--json" in options:
+        say_json({"error": {"code": "usage", "message": text}})
+    else:
+        say(text)
+    return TENURE if name in _PASSING_ON else USAGE
+
+
+def _show_error(exc: Exception, *, json: bool) -> None:
+    first = _first_error(exc)
+    if isinstance(first, TenureError):
+        code, message = first.code, str(first)
+    else:
+        seen = " ".join(f"{type(first).__name__}: {first}".split())
+        code = "internal"
+        message = f"internal error: {seen}; --debug shows where it came from"
+    if json:
+        say_json({"error": {"code": code, "message": message}})
+    else:
+        say(message)
+
+
+def _first_error(exc: BaseException) -> BaseException:
+    """Find the error in groups of one; of several, the first of ours."""
+    leaves: list[BaseException] = []
+    waiting = [exc]
+    while waiting:
+        seen = waiting.pop(0)
+        if isinstance(seen, BaseExceptionGroup):
+            waiting.extend(seen.exceptions)
+        else:
+            leaves.append(seen)
+    ours = [leaf for leaf in leaves if isinstance(leaf, TenureError)]
+    return (ours or leaves)[0]

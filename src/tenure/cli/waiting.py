@@ -1,0 +1,86 @@
+"""Waiting for an execution's end, while its output passes and its claim is kept."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import anyio
+
+from tenure.authority.authority import ExecutionEnd
+from tenure.authority.dispatch import Dispatch
+from tenure.cli.host import Host
+from tenure.cli.output import OutputFollower
+from tenure.cli.status import keep_status
+from tenure.cli.terminal import Terminal
+from tenure.errors import CommitUnknownError, OverloadedError, StorageUnavailableError
+
+LEFTOVER_SECONDS: Final = 30.0
+"""How long a wait goes on after the end for what the command left behind."""
+DRAIN_SECONDS: Final = 1.0
+"""How long the output of what is left behind is still passed on."""
+PATIENCE_SECONDS: Final = 60.0
+"""How long the ledger may be unavailable in one go before a wait gives up."""
+RETRY_SECONDS: Final = 1.0
+T = TypeVar("T")
+
+
+class Waiting:
+    """One wait of one command. Cancelling it hands off what it holds; the work goes on."""
+
+    def __init__(self, host: Host, terminal: Terminal, execution_id: str) -> None:
+        """Wait for ``execution_id``."""
+        self._host = host
+        self._terminal = terminal
+        self._execution_id = execution_id
+        self._attended = anyio.Event()
+        self._passed = anyio.Event()
+        self.end: ExecutionEnd | None = None
+        """How it ended; known before the last output has passed."""
+        self.has_leftovers = False
+        """Whether something of it may still be running after its end."""
+
+    async def run(self, *, dispatch: Dispatch | None = None, output: bool = False) -> None:
+        """Wait for the end; attend what was dispatched here, and pass the output on if wanted."""
+        host = self._host
+        follower = OutputFollower(self._terminal, host.ledger, host.providers)
+        async with anyio.create_task_group() as group:
+            group.start_soon(keep_status, self._terminal, host.ledger, self._execution_id)
+            if dispatch is not None:
+                group.start_soon(self._attend, dispatch)
+            if output:
+                group.start_soon(self._pass_on, follower)
+            self.end = await self._patiently(
+                lambda: host.authority.wait(execution_id=self._execution_id)
+            )
+            if dispatch is not None:
+                with anyio.move_on_after(LEFTOVER_SECONDS):
+                    await self._attended.wait()
+                self.has_leftovers = not self._attended.is_set()
+            follower.end()
+            if output:
+                with anyio.move_on_after(DRAIN_SECONDS if self.has_leftovers else None):
+                    await self._passed.wait()
+            group.cancel_scope.cancel()
+
+    async def _attend(self, dispatch: Dispatch) -> None:
+        await self._patiently(lambda: self._host.authority.attend(dispatch))
+        self._attended.set()
+
+    async def _pass_on(self, follower: OutputFollower) -> None:
+        await self._patiently(lambda: follower.follow(self._execution_id))
+        self._passed.set()
+
+    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call again while the ledger cannot be reached: the work goes on without it."""
+        failing_since: float | None = None
+        while True:
+            called_at = anyio.current_time()
+            try:
+                return await call()
+            except (StorageUnavailableError, OverloadedError, CommitUnknownError) as exc:
+                now = anyio.current_time()
+                if failing_since is None or now - called_at > PATIENCE_SECONDS:
+                    failing_since = now
+                    await self._terminal.say(f"{exc}; trying again")
+                elif now - failing_since > PATIENCE_SECONDS:
+                    raise
+                await anyio.sleep(RETRY_SECONDS)
