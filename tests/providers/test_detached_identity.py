@@ -42,6 +42,20 @@ while True:
     else:
         os.wait()
 """
+# Each makes another one every few milliseconds, up to a bound that spares the test's machine.
+MULTIPLIERS = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+deep = 0
+while True:
+    time.sleep(0.01)
+    if deep < 6 and os.fork() == 0:
+        deep += 1
+        os.setsid()
+    elif deep < 6:
+        deep += 1
+"""
 OTHER_BOOT = "00000000-0000-4000-8000-000000000000"
 
 
@@ -95,6 +109,13 @@ async def test_a_pair_that_revives_each_other_is_ended(world: World) -> None:
     started = await world.start([sys.executable, "-c", REVIVERS])
     await until(lambda: world.read(started.mark, "output.log").count(b"ready") >= 2)
     os.kill(started.pid, signal.SIGKILL)
+    assert isinstance(await world.terminate(started), Gone)
+    assert world.bearers(started.mark) == ()
+
+
+async def test_what_multiplies_is_ended(world: World) -> None:
+    started = await world.start([sys.executable, "-c", MULTIPLIERS])
+    await until(lambda: len(world.bearers(started.mark)) > 20)
     assert isinstance(await world.terminate(started), Gone)
     assert world.bearers(started.mark) == ()
 

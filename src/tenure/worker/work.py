@@ -1,5 +1,6 @@
 """Run the command of one attempt and say how it ended, in the terms of the ledger."""
 
+import os
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -61,7 +62,7 @@ def run_work(work: Work, stop: StopRequest) -> CompletedResult | FailedResult | 
     try:
         command = _start(work)
     except (OSError, ValueError) as exc:
-        return _failed(work, _explain(exc, work.request))
+        return _failed(work, _explain(exc, work))
     return _finish(work, command, _watch(command, stop, deadline))
 
 
@@ -118,16 +119,24 @@ def _remaining_seconds(deadline: Deadline) -> float:
     return (deadline.begun_boot_ms + deadline.remaining_ms - boottime_ms()) / 1000
 
 
-def _explain(exc: OSError | ValueError, request: AttemptRequest) -> str:
-    instruction = request.instruction
+def _explain(exc: OSError | ValueError, work: Work) -> str:
+    instruction = work.request.instruction
     program = instruction.command[0]
     if not isinstance(exc, OSError):
         return render_not_started(f"cannot run {program!r}: {exc}")
     if exc.filename == instruction.cwd:
         return render_not_started(f"cannot enter folder {instruction.cwd!r}: {exc.strerror}")
-    if isinstance(exc, FileNotFoundError) and exc.filename == program:
+    if exc.filename == program and not _exists(program, exc, work.environment):
         return render_not_found(program)
     return render_not_started(f"cannot run {program!r}: {exc.strerror}")
+
+
+def _exists(program: str, exc: OSError, environment: Mapping[str, str]) -> bool:
+    # A folder of the path that may not be entered is told as a refusal, also of what is nowhere.
+    if isinstance(exc, PermissionError) and "/" not in program:
+        folders = environment.get("PATH", os.defpath).split(os.pathsep)
+        return any(os.path.lexists(f"{folder}/{program}") for folder in folders)
+    return not isinstance(exc, FileNotFoundError)
 
 
 def _completed(work: Work, seconds: float) -> CompletedResult:

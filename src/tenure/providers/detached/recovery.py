@@ -80,7 +80,6 @@ class DetachedRecovery:
             allocation = parse_reference(allocation_ref)
         except ValueError as exc:
             return Undetermined(evidence=evidence(f"the reference: {exc}", witness.UNREADABLE))
-        await to_thread.run_sync(self._children.reap)
         if _is_within_reach(allocation):
             try:
                 if allocation.agent is not None:
@@ -120,9 +119,10 @@ class DetachedRecovery:
     async def _inspect(
         self, mark: str, allocation: Allocation, evidence: witness.Evidence
     ) -> Inspection:
-        await to_thread.run_sync(self._children.reap)
         folder = AttemptFolder(self._root, mark)
-        return await to_thread.run_sync(witness.inspect, folder, mark, allocation, evidence)
+        seen = await to_thread.run_sync(witness.inspect, folder, mark, allocation, evidence)
+        await to_thread.run_sync(self._children.reap)
+        return seen
 
     async def _evidence(self) -> witness.Evidence:
         return partial(_make_evidence, await self._now())
