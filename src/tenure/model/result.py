@@ -96,10 +96,10 @@ def same_workflow_result(committed: WorkflowRunResult, candidate: WorkflowRunRes
 def result_to_json(result: WorkflowRunResult) -> dict[str, JsonValue]:
     """Make the JSON form; an optional member without a value is absent."""
     members: dict[str, JsonValue] = {"status": result.status}
-    for name in result.__struct_fields__:
+    for json_name, name in _NAMES[result.status].items():
         value = getattr(result, name)
         if value is not None or name not in _OPTIONAL:
-            members[_JSON_NAMES[name]] = value
+            members[json_name] = value
     return members
 
 
@@ -113,11 +113,11 @@ def encode_result(value: object, *, field: str, bytes_max: int) -> JsonText:
         allowed = ", ".join(variant.__name__ for variant in _VARIANTS.values())
         raise InvalidInputError(field=field, given=describe(value), allowed=allowed)
     assert isinstance(value, CompletedResult | FailedResult | CancelledResult | PausedResult)
-    for name in value.__struct_fields__:
-        member = getattr(value, name)
-        if member is not None or name not in _OPTIONAL:
-            _check_member(name, member, f"{field}.{name}")
-    return encode_json(result_to_json(value), field=field, bytes_max=bytes_max)
+    members = result_to_json(value)
+    for json_name, name in _NAMES[value.status].items():
+        if json_name in members:
+            _check_member(name, members[json_name], field, name)
+    return encode_json(members, field=field, bytes_max=bytes_max)
 
 
 def result_from_json(value: object, *, field: str) -> WorkflowRunResult:
@@ -137,7 +137,7 @@ def result_from_json(value: object, *, field: str) -> WorkflowRunResult:
     for json_name, name in _NAMES[status].items():
         if json_name in members:
             arguments[name] = members[json_name]
-            _check_member(name, members[json_name], f"{field}.{json_name}")
+            _check_member(name, members[json_name], field, json_name)
     return _VARIANTS[status](**arguments)
 
 
@@ -153,13 +153,14 @@ def decode_result(text: str, *, record: str) -> WorkflowRunResult:
         raise CorruptRecordError(record=record, seen=f"its result is unreadable: {exc}") from exc
 
 
-def _check_member(name: str, value: object, field: str) -> None:
+def _check_member(name: str, value: object, field: str, shown: str) -> None:
     if name == "execution_id":
-        check_identifier(value, field=field)
-    elif name == "artifact":
-        if type(value) is not dict:
-            allowed = "a JSON object (dict), or absent"
-            raise InvalidInputError(field=field, given=describe(value), allowed=allowed)
-    elif type(value) is not str or not value or not is_unicode(value):
-        allowed = "a non-empty string of valid Unicode"
-        raise InvalidInputError(field=field, given=describe(value), allowed=allowed)
+        check_identifier(value, field=f"{field}.{shown}")
+        return
+    allowed = "a non-empty string of valid Unicode"
+    is_fine = type(value) is str and bool(value) and is_unicode(value)
+    if name == "artifact":
+        allowed = "a JSON object (dict), or absent"
+        is_fine = type(value) is dict
+    if not is_fine:
+        raise InvalidInputError(field=f"{field}.{shown}", given=describe(value), allowed=allowed)
