@@ -1,6 +1,6 @@
 """Workflow results: the one canonical answer that an attempt may commit."""
 
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -67,6 +67,7 @@ _VARIANTS: Final[dict[str, type[WorkflowRunResult]]] = {
     variant.status: variant
     for variant in (CompletedResult, FailedResult, CancelledResult, PausedResult)
 }
+_TYPES: Final = frozenset(_VARIANTS.values())
 _JSON_NAMES: Final = {
     "execution_id": "executionId",
     "workflow_id": "workflowId",
@@ -109,12 +110,12 @@ def encode_result(value: object, *, field: str, bytes_max: int) -> JsonText:
     Raises:
         InvalidInputError: another type, an empty or malformed member, or too large.
     """
-    if type(value) not in _VARIANTS.values():
+    if type(value) not in _TYPES:
         allowed = ", ".join(variant.__name__ for variant in _VARIANTS.values())
         raise InvalidInputError(field=field, given=describe(value), allowed=allowed)
-    assert isinstance(value, CompletedResult | FailedResult | CancelledResult | PausedResult)
-    members = result_to_json(value)
-    for json_name, name in _NAMES[value.status].items():
+    result = cast("WorkflowRunResult", value)
+    members = result_to_json(result)
+    for json_name, name in _NAMES[result.status].items():
         if json_name in members:
             _check_member(name, members[json_name], field, name)
     return encode_json(members, field=field, bytes_max=bytes_max)
