@@ -57,6 +57,7 @@ async def test_open_operation_is_listed_with_everything_a_controller_needs(stage
             lease_expires_at=at(LEASE_MS),
             failure_count=1,
             last_failure=EVIDENCE,
+            begun_at=at(),
             opened_at=at(),
             next_look_at=at(),
             deadline_at=at(60_000),
@@ -71,7 +72,8 @@ async def test_reclamation_is_listed_in_place_of_its_operation(stage: Stage) -> 
     await stage.play("answered superseded")
     (work,) = await stage.call("list_open")
     assert (work.kind, work.obligation, work.attempt_status) == ("reclamation", None, "settled")
-    assert (work.active, work.references, work.opened_at) == (False, (REF,), at(9))
+    assert (work.active, work.references) == (False, (REF,))
+    assert (work.begun_at, work.opened_at) == (at(), at(9))
     assert (work.failure_count, work.last_failure) == (0, None)
 
 

@@ -73,7 +73,7 @@ async def until_stopped(process: subprocess.Popen[str]) -> None:
 async def until_found(world: World, mark: str) -> Found:
     with anyio.fail_after(20):
         while True:
-            found = await world.recovery.discover(mark=mark)
+            found = await world.recovery.discover(mark=mark, begun_at=BEGUN_AT)
             if isinstance(found, Found):
                 return found
             assert isinstance(found, Undetermined), found
@@ -94,7 +94,7 @@ async def test_discovery_finds_what_provision_named(world: World) -> None:
 async def test_absence_refuses_every_later_call(world: World) -> None:
     mark = world.new_mark()
     for _ in range(2):
-        absent = await world.recovery.discover(mark=mark)
+        absent = await world.recovery.discover(mark=mark, begun_at=BEGUN_AT)
         assert isinstance(absent, ProvenAbsent), absent
     answer = await provision(world, mark)
     assert isinstance(answer, ConfirmedAbsent)
@@ -108,7 +108,7 @@ async def test_a_caller_killed_before_the_start_left_nothing(world: World, point
     mark = world.new_mark()
     with controller(world, mark, point, signal.SIGKILL) as process:
         assert process.wait() == -signal.SIGKILL
-    assert isinstance(await world.recovery.discover(mark=mark), ProvenAbsent)
+    assert isinstance(await world.recovery.discover(mark=mark, begun_at=BEGUN_AT), ProvenAbsent)
     assert isinstance(await provision(world, mark), ConfirmedAbsent)
 
 
@@ -133,7 +133,7 @@ async def test_a_stopped_caller_that_wakes_after_the_tombstone_starts_nothing(
     mark = world.new_mark()
     with controller(world, mark, point, signal.SIGSTOP) as process:
         await until_stopped(process)
-        assert isinstance(await world.recovery.discover(mark=mark), ProvenAbsent)
+        assert isinstance(await world.recovery.discover(mark=mark, begun_at=BEGUN_AT), ProvenAbsent)
         process.send_signal(signal.SIGCONT)
         assert process.stdout is not None
         answer = process.stdout.read()
@@ -148,7 +148,9 @@ async def test_a_caller_stopped_under_the_lock_is_no_absence(world: World, point
     with controller(world, mark, point, signal.SIGSTOP) as process:
         await until_stopped(process)
         for _ in range(3):
-            assert isinstance(await world.recovery.discover(mark=mark), Undetermined)
+            assert isinstance(
+                await world.recovery.discover(mark=mark, begun_at=BEGUN_AT), Undetermined
+            )
         process.send_signal(signal.SIGCONT)
         assert process.stdout is not None
         assert process.stdout.read().startswith("Allocated")
@@ -165,13 +167,13 @@ async def test_a_child_between_fork_and_exec_is_no_absence(world: World) -> None
         # It has the lock, and neither mark nor program of an agent: only the lock tells of it.
         child = start_heir(lock)
     with child:
-        assert isinstance(await world.recovery.discover(mark=mark), Undetermined)
+        assert isinstance(await world.recovery.discover(mark=mark, begun_at=BEGUN_AT), Undetermined)
         with pytest.raises(ProviderError, match="held by somebody else"):
             await provision(world, mark)
         assert child.stdin is not None
         child.stdin.close()
         child.wait()
-    assert isinstance(await world.recovery.discover(mark=mark), ProvenAbsent)
+    assert isinstance(await world.recovery.discover(mark=mark, begun_at=BEGUN_AT), ProvenAbsent)
 
 
 async def test_two_calls_for_one_mark_start_one_agent(world: World) -> None:
@@ -204,7 +206,9 @@ async def test_a_call_past_its_deadline_starts_nothing(world: World) -> None:
     assert isinstance(answer, ConfirmedAbsent)
     assert "deadline" in answer.evidence.summary
     assert world.bearers(request.mark) == ()
-    assert isinstance(await world.recovery.discover(mark=request.mark), ProvenAbsent)
+    assert isinstance(
+        await world.recovery.discover(mark=request.mark, begun_at=BEGUN_AT), ProvenAbsent
+    )
 
 
 async def test_an_agent_that_cannot_be_executed_is_absent(world: World) -> None:
@@ -230,7 +234,7 @@ async def test_a_root_open_to_others_is_refused(world: World) -> None:
     world.root.chmod(0o755)
     mark = world.new_mark()
     assert isinstance(await provision(world, mark), ConfirmedAbsent)
-    assert isinstance(await world.recovery.discover(mark=mark), Undetermined)
+    assert isinstance(await world.recovery.discover(mark=mark, begun_at=BEGUN_AT), Undetermined)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +262,7 @@ async def test_an_impossible_instruction_is_refused(world: World, instruction: J
 @pytest.mark.parametrize("mark", ["", "../x", ".", "a/b", "a\0b", "x" * 200])
 async def test_a_mark_that_is_no_name_is_refused(world: World, mark: str) -> None:
     with pytest.raises(ValueError, match="mark"):
-        await world.recovery.discover(mark=mark)
+        await world.recovery.discover(mark=mark, begun_at=BEGUN_AT)
 
 
 async def test_a_living_agent_is_found_without_its_folder(world: World) -> None:
@@ -271,7 +275,9 @@ async def test_a_living_agent_is_found_without_its_folder(world: World) -> None:
     assert isinstance(await world.inspect(lost), Running)
     assert isinstance(await world.terminate(lost), Gone)
     assert isinstance(await world.inspect(started), Gone)
-    assert isinstance(await world.recovery.discover(mark=started.mark), ProvenAbsent)
+    assert isinstance(
+        await world.recovery.discover(mark=started.mark, begun_at=BEGUN_AT), ProvenAbsent
+    )
 
 
 async def test_what_an_agent_left_is_found_without_its_folder(world: World) -> None:
@@ -293,7 +299,7 @@ async def test_an_agent_whose_folder_was_replaced_runs_nothing(world: World) -> 
     with controller(world, mark, "request-written", signal.SIGSTOP) as process:
         await until_stopped(process)
         (world.root / mark).rename(world.root / "moved")
-        absent: Discovery = await world.recovery.discover(mark=mark)
+        absent: Discovery = await world.recovery.discover(mark=mark, begun_at=BEGUN_AT)
         assert isinstance(absent, ProvenAbsent)
         process.send_signal(signal.SIGCONT)
         process.wait()
@@ -307,7 +313,7 @@ async def test_a_torn_identity_is_no_conclusion(world: World) -> None:
     make_private_folder(world.root)
     make_private_folder(world.root / mark)
     (world.root / mark / "agent.json").write_text('{"machineId": ')
-    assert isinstance(await world.recovery.discover(mark=mark), Undetermined)
+    assert isinstance(await world.recovery.discover(mark=mark, begun_at=BEGUN_AT), Undetermined)
 
 
 @pytest.mark.parametrize("torn", [b"", b"{", b"\0" * 100, b'{"version":2}', b"[" * 100])
@@ -343,6 +349,6 @@ async def test_the_begin_bounds_the_search_and_hides_no_agent(world: World, age:
     shutil.rmtree(world.root)
     recovery = world.recovery
     begun_at = (await ledger_now()) - age if age else BEGUN_AT
-    found = await recovery.discover(mark=started.mark, begun_at=begun_at)  # type: ignore[call-arg]  # ours has it
+    found = await recovery.discover(mark=started.mark, begun_at=begun_at)
     assert isinstance(found, Found) == (age >= timedelta(0))
     assert isinstance(await world.terminate(started), Gone)

@@ -56,6 +56,7 @@ def open_work_of(attempt: Attempt, execution: Execution) -> OpenWork:
         lease_expires_at=to_optional_datetime(held.lease_expires_ms),
         failure_count=held.failure_count,
         last_failure=last_failure,
+        begun_at=to_datetime(operation.opened_ms),
         opened_at=to_datetime(held.opened_ms),
         next_look_at=to_datetime(held.next_look_ms),
         deadline_at=to_optional_datetime(attempt.deadline_ms),

@@ -65,8 +65,10 @@ class OpenWork(msgspec.Struct, frozen=True, kw_only=True):
     lease_expires_at: datetime | None
     failure_count: int
     last_failure: BoundedRecoveryEvidence | None
+    begun_at: datetime
+    """Since when infrastructure may exist: the durable begin."""
     opened_at: datetime
-    """Since when infrastructure may exist: the begin, or the settlement for a reclamation."""
+    """Since when this part is owed: the begin, or the settlement for a reclamation."""
     next_look_at: datetime
     """Not before this instant does a controller have to look again."""
     deadline_at: datetime | None

@@ -125,8 +125,12 @@ class SpooledOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class ProviderRecovery(Protocol):
     """Finding, seeing and ending allocations: all of it, or none."""
 
-    async def discover(self, *, mark: str) -> Discovery:
-        """Search for the allocation that carries ``mark``. Idempotent."""
+    async def discover(self, *, mark: str, begun_at: datetime) -> Discovery:
+        """Search for the allocation that carries ``mark``. Idempotent.
+
+        ``begun_at`` is the durable begin on the ledger's clock: nothing older can be what is
+        searched for.
+        """
         ...
 
     async def inspect(self, *, mark: str, allocation_ref: ProviderAllocationRef) -> Inspection:

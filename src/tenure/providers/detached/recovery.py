@@ -43,20 +43,19 @@ class DetachedRecovery:
         self._children = children
         self._grace_seconds = grace_seconds
 
-    async def discover(self, *, mark: str, begun_at: datetime | None = None) -> Discovery:
+    async def discover(self, *, mark: str, begun_at: datetime) -> Discovery:
         """Search for the agent of a mark; an absence leaves a tombstone that refuses later ones.
 
         Never raises for what the machine does; `now` may.
 
         Args:
             mark: whose agent.
-            begun_at: the attempt's durable begin, on the ledger's clock. Processes that are older
-                than that do no harm then: without it, one that may not be read (an agent for keys,
-                say) leaves the search incomplete when there is no trace of a call.
+            begun_at: the attempt's durable begin, on the ledger's clock. A process that is older
+                and may not be read (an agent for keys, say) leaves no doubt then.
         """
         boot_ms = boottime_ms()
         now = await self._now()
-        since = 0 if begun_at is None else _ticks_of(begun_at, now=now, boot_ms=boot_ms)
+        since = _ticks_of(begun_at, now=now, boot_ms=boot_ms)
         folder = AttemptFolder(self._root, mark)
         evidence = partial(_make_evidence, now)
         return await to_thread.run_sync(witness.discover, folder, mark, since, evidence)
