@@ -1,12 +1,16 @@
-"""Examination: SQLite's own check of the file, and ours of what the rows say about each other."""
+"""Examination: SQLite's check of the file, the kernel's invariants, and every payload read once.
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+Works through ids in pages, in the order in which rows were made; holds one page at a time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import apsw
 
 from tenure.errors import CorruptRecordError
+from tenure.kernel.invariants import violations
 from tenure.kernel.record import (
     attempt_record,
     execution_record,
@@ -14,25 +18,19 @@ from tenure.kernel.record import (
     reclamation_record,
     settlement_record,
 )
-from tenure.kernel.state import Attempt, Execution, Operation, Reclamation
+from tenure.kernel.state import Attempt, Execution, State
+from tenure.ports.store import Keys, Rows
+from tenure.stores.sqlite.loading import Loaded, load_rows
 from tenure.stores.sqlite.query import QUERIES
-from tenure.stores.sqlite.row import (
-    Row,
-    attempt_of,
-    execution_of,
-    journal_entry_of,
-    owed_since,
-)
+from tenure.stores.sqlite.row import OWED_SINCE, Row, journal_entry_of, owed_since
+from tenure.stores.sqlite.schema import missing_objects
 
 PROBLEMS_MAX: Final = 1000
 """Most problems that one examination reports."""
-_OWED_SINCE: Final = 4
-_BEGUN: Final = frozenset({"provisioning", "allocated"})
+_PAGE: Final = 500
 _RELATIONS: Final = (
-    "find_attempts_without_execution",
-    "find_wrong_pointers",
     "find_wrong_counts",
-    "find_reclamations_without_settlement",
+    "find_stray_reclamations",
     "find_entries_out_of_order",
 )
 
@@ -40,9 +38,14 @@ _RELATIONS: Final = (
 def examine(cursor: apsw.Cursor) -> list[str]:
     """Describe each problem of the whole file in one line, at most 1,000; none means sound.
 
-    The caller's transaction is the snapshot. Reads everything; holds a page at a time.
+    The caller's transaction is the snapshot.
     """
-    return list(islice(_problems(cursor), PROBLEMS_MAX))
+    found: dict[str, None] = {}
+    for problem in _problems(cursor):
+        found[problem] = None  # what two rows show is one problem
+        if len(found) == PROBLEMS_MAX:
+            break
+    return list(found)
 
 
 def _problems(cursor: apsw.Cursor) -> Iterator[str]:
@@ -50,35 +53,91 @@ def _problems(cursor: apsw.Cursor) -> Iterator[str]:
         for (line,) in cursor.execute("PRAGMA integrity_check").fetchall():
             if line != "ok":
                 yield f"file: {line}"
+        for name in missing_objects(cursor):
+            yield f"file: {name} is missing or was changed"
         for query in _RELATIONS:
             for (line,) in cursor.execute(QUERIES[query]).fetchall():
                 yield str(line)
-        yield from _unreadable(cursor, "scan_executions", _check_execution)
-        yield from _unreadable(cursor, "scan_attempts", _check_attempt)
-        yield from _unreadable(cursor, "scan_journal", _check_entry)
+        for ids in _pages(cursor, "list_execution_ids"):
+            yield from _check_page(cursor, ids, _execution_keys, _check_executions)
+        for ids in _pages(cursor, "list_attempt_ids"):
+            yield from _check_page(cursor, ids, _attempt_keys, _check_attempts)
+        yield from _check_journal(cursor)
     except (apsw.CorruptError, apsw.SQLError, UnicodeDecodeError) as exc:
         yield f"file: the examination ended early: {exc}"
 
 
-def _unreadable(
-    cursor: apsw.Cursor, query: str, check: Callable[[Row], Iterator[str]]
+def _pages(cursor: apsw.Cursor, query: str) -> Iterator[Sequence[str]]:
+    for page in _row_pages(cursor, query):
+        yield [row[1] for row in page]
+
+
+def _row_pages(cursor: apsw.Cursor, query: str) -> Iterator[Sequence[Row]]:
+    after = 0
+    while page := _row_page(cursor, query, after):
+        yield page
+        after = page[-1][0]
+
+
+def _row_page(cursor: apsw.Cursor, query: str, after: int) -> Sequence[Row]:
+    return cursor.execute(QUERIES[query], (after, _PAGE)).fetchall()
+
+
+def _attempt_keys(ids: Sequence[str]) -> Keys:
+    return Keys(attempts=frozenset(ids))
+
+
+def _execution_keys(ids: Sequence[str]) -> Keys:
+    return Keys(executions=frozenset(ids))
+
+
+def _check_page(
+    cursor: apsw.Cursor,
+    ids: Sequence[str],
+    keys: Callable[[Sequence[str]], Keys],
+    check: Callable[[Loaded, Sequence[str]], Iterator[str]],
 ) -> Iterator[str]:
-    for row in cursor.execute(QUERIES[query]):
-        try:
-            yield from check(row)
-        except CorruptRecordError as error:
+    """Check a page as a whole, or row by row when one of them cannot even be loaded."""
+    try:
+        loaded = load_rows(cursor, keys(ids))
+    except CorruptRecordError as error:
+        if len(ids) == 1:
             yield f"{error.record}: {error.seen}"
+        else:
+            for id_ in ids:
+                yield from _check_page(cursor, [id_], keys, check)
+    else:
+        yield from check(loaded, ids)
 
 
-def _check_execution(row: Row) -> Iterator[str]:
-    execution: Execution = execution_of(row)
-    execution_record(execution)
-    if (execution.conclusion is None) != (execution.concluded_ms is None):
-        yield f"execution {execution.execution_id!r}: conclusion without its instant, or vice versa"
+def _check_executions(loaded: Loaded, ids: Sequence[str]) -> Iterator[str]:
+    for id_ in ids:
+        execution = loaded.rows.executions[id_]
+        yield from _unreadable(partial(execution_record, execution))
+        for broken in violations(_state(loaded.rows, execution, None)):
+            yield f"execution {id_!r}: {broken.id} does not hold: {broken.statement}"
 
 
-def _check_attempt(row: Row) -> Iterator[str]:
-    attempt = attempt_of(row)
+def _check_attempts(loaded: Loaded, ids: Sequence[str]) -> Iterator[str]:
+    for id_ in ids:
+        attempt = loaded.rows.attempts[id_]
+        yield from _unreadable(partial(_read_payloads, attempt))
+        if loaded.attempt_rows[id_][OWED_SINCE] != owed_since(attempt):
+            yield f"attempt {id_!r}: the list of what is owed does not agree with it"
+        execution = loaded.rows.executions.get(attempt.execution_id)
+        known = violations(_state(loaded.rows, execution, None))
+        for broken in violations(_state(loaded.rows, execution, attempt)):
+            if broken not in known:
+                yield f"attempt {id_!r}: {broken.id} does not hold: {broken.statement}"
+
+
+def _state(rows: Rows, execution: Execution | None, attempt: Attempt | None) -> State:
+    active_id = None if execution is None else execution.active_attempt_id
+    active = None if active_id is None else rows.attempts.get(active_id)
+    return State(attempt=attempt, execution=execution, active=active)
+
+
+def _read_payloads(attempt: Attempt) -> None:
     id_ = attempt.execution_attempt_id
     attempt_record(attempt)
     settlement_record(attempt)
@@ -86,40 +145,19 @@ def _check_attempt(row: Row) -> Iterator[str]:
         operation_record(id_, attempt.operation)
     if attempt.reclamation is not None:
         reclamation_record(id_, attempt.reclamation)
-    if row[_OWED_SINCE] != owed_since(attempt):
-        yield f"attempt {id_!r}: the list of what is owed does not agree with it"
-    for held in (attempt.operation, attempt.reclamation):
-        if held is not None and held.generation < 1:
-            yield f"attempt {id_!r}: it has generation {held.generation}, the least is 1"
-        if held is not None and not _is_whole_claim(held):
-            yield f"attempt {id_!r}: it has half a claim"
-    for broken in _contradictions(attempt):
-        yield f"attempt {id_!r}: {broken}"
 
 
-def _is_whole_claim(held: Operation | Reclamation) -> bool:
-    parts = {part is None for part in (held.owner_id, held.token, held.lease_expires_ms)}
-    return len(parts) == 1
+def _unreadable(read: Callable[[], object]) -> Iterator[str]:
+    try:
+        read()
+    except CorruptRecordError as error:
+        yield f"{error.record}: {error.seen}"
 
 
-def _contradictions(attempt: Attempt) -> Iterator[str]:
-    operation, reclamation = attempt.operation, attempt.reclamation
-    settled = (attempt.status == "settled", attempt.settlement_kind, attempt.settled_ms)
-    if len({fact not in (None, False) for fact in settled}) > 1:
-        yield "it is half settled"
-    if (attempt.settlement_kind == "outcome") != (attempt.result is not None):
-        yield "it has an outcome without a result, or a result without an outcome"
-    if (attempt.status in _BEGUN) != (operation is not None) and attempt.status != "settled":
-        yield f"it is {attempt.status} and its operation does not agree"
-    if attempt.claimable and attempt.status != "allocated":
-        yield f"it is claimable and {attempt.status}"
-    if attempt.status == "settled" and operation is not None and operation.token is not None:
-        yield "it is settled and its operation is still claimed"
-    if reclamation is not None and (reclamation.closure is None) != (reclamation.closed_ms is None):
-        yield "its reclamation is half closed"
-
-
-def _check_entry(row: Row) -> Iterator[str]:
-    entry = journal_entry_of(row)
-    if entry.count < 1 or entry.last_at < entry.at:
-        yield f"journal entry {entry.sequence}: it happened {entry.count} times, last before first"
+def _check_journal(cursor: apsw.Cursor) -> Iterator[str]:
+    for page in _row_pages(cursor, "list_entries"):
+        for row in page:
+            yield from _unreadable(partial(journal_entry_of, row))
+            sequence, at_ms, count, last_at_ms = row[0], row[1], row[7], row[8]
+            if count < 1 or last_at_ms < at_ms:
+                yield f"journal entry {sequence}: it was counted {count} times, or back in time"

@@ -85,6 +85,8 @@ def opening_fault(
 
 def is_full(exc: BaseException, connection: apsw.Connection | None = None) -> bool:
     """Tell whether the disk or a quota is exhausted."""
+    if getattr(exc, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+        return True  # the shared memory beside the file found no room; SQLite keeps no errno then
     return isinstance(exc, apsw.FullError) or _system_errno(exc, connection) in _FULL_ERRNOS
 
 

@@ -114,7 +114,7 @@ def _make_and_open(path: Path, location: Location, request: _Request) -> Writer:
     try:
         return _open_file(location, _examine(path, request), request)
     except BaseException:
-        made.take_back(location)
+        made.take_back(path)
         raise
 
 

@@ -9,7 +9,6 @@ from typing import Final
 import apsw
 
 from tenure.errors import LedgerOpenError
-from tenure.stores.sqlite.connection import Location, close_quietly
 
 _FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
@@ -41,7 +40,7 @@ class Made:
             self._remove_folders()
             raise
 
-    def take_back(self, location: Location) -> None:
+    def take_back(self, path: Path) -> None:
         """Remove what never became a ledger.
 
         The file goes under SQLite's exclusive lock and only while it is empty, so that nobody else
@@ -49,7 +48,7 @@ class Made:
         """
         if self.is_file_made:
             with suppress(apsw.Error, OSError):
-                _remove_empty(location)
+                _remove_empty(path)
         self._remove_folders()
 
     def _remove_folders(self) -> None:
@@ -93,13 +92,15 @@ def _missing_folders(path: Path) -> list[Path]:
     return missing
 
 
-def _remove_empty(location: Location) -> None:
-    connection = apsw.Connection(location.path, flags=apsw.SQLITE_OPEN_READWRITE)
+def _remove_empty(path: Path) -> None:
+    """Remove a file that is still empty, under the lock that every commit into it needs."""
+    flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0]
+    file = apsw.VFSFile("", str(path), flags)
     try:
-        connection.set_busy_timeout(round(location.busy_timeout_seconds * 1000))
-        connection.execute("BEGIN EXCLUSIVE")
-        path = Path(location.path)
-        if path.stat().st_size == 0:
+        file.xLock(apsw.SQLITE_LOCK_SHARED)
+        file.xLock(apsw.SQLITE_LOCK_EXCLUSIVE)
+        if file.xFileSize() == 0:
             path.unlink()
     finally:
-        close_quietly(connection)
+        file.xUnlock(apsw.SQLITE_LOCK_NONE)
+        file.xClose()

@@ -204,54 +204,15 @@ FROM journal
 WHERE execution_attempt_id = ?3 AND sequence > ?1 AND (?4 IS NULL OR execution_id = ?4)
 ORDER BY sequence LIMIT ?2;
 
--- name: scan_attempts
--- All attempts, each with its reclamation.
-SELECT
-    a.execution_attempt_id, a.execution_id, a.ordinal, a.created_ms, a.owed_since_ms, a.claimable,
-    a.mark, a.status, a.provider_id, a.allocation_lifetime, a.provisioner_incarnation_id,
-    a.deadline_ms, a.settlement_kind, a.settled_ms, a.claim_expires_ms, a.generation, a.obligation,
-    a.owner_id, a.token, a.lease_expires_ms, a.failure_count, a.doubt_streak, a.opened_ms,
-    a.next_look_ms, a.last_failure, a.allocation_ref, a.result,
-    r.generation, r.owner_id, r.token, r.lease_expires_ms, r.failure_count, r.doubt_streak,
-    r.opened_ms, r.next_look_ms, r.closure, r.closed_ms, r.last_failure, r.allocation_refs
-FROM attempt AS a
-LEFT JOIN reclamation AS r ON r.attempt_no = a.attempt_no;
+-- name: list_execution_ids
+-- Ids of executions in the order in which they were made, after a number.
+SELECT execution_no, execution_id FROM execution
+WHERE execution_no > ?1 ORDER BY execution_no LIMIT ?2;
 
--- name: scan_executions
--- All executions.
-SELECT
-    e.execution_id, e.submitted_ms, e.conclusion, e.active_attempt_id, e.attempt_count,
-    e.attempts_max, e.attempt_timeout_ms, e.submitted_by, e.concluded_ms, e.converged_ms,
-    e.cancellation, e.submission
-FROM execution AS e;
-
--- name: scan_journal
--- All journal entries.
-SELECT
-    sequence, at_ms, event, execution_id, execution_attempt_id, actor, generation, count,
-    last_at_ms, evidence, detail
-FROM journal;
-
--- name: find_attempts_without_execution
--- Attempts whose execution is missing.
-SELECT
-    'attempt ' || quote(a.execution_attempt_id) || ': its execution ' || quote(a.execution_id)
-    || ' does not exist'
-FROM attempt AS a
-WHERE NOT EXISTS (SELECT 1 FROM execution AS e WHERE e.execution_id = a.execution_id);
-
--- name: find_wrong_pointers
--- Executions whose active attempt is missing or belongs to another execution.
-SELECT
-    'execution ' || quote(e.execution_id) || ': its active attempt '
-    || quote(e.active_attempt_id) || ' is not one of its own'
-FROM execution AS e
-WHERE
-    (e.active_attempt_id IS NOT NULL OR e.attempt_count > 0)
-    AND NOT EXISTS (
-        SELECT 1 FROM attempt AS a
-        WHERE a.execution_attempt_id = e.active_attempt_id AND a.execution_id = e.execution_id
-    );
+-- name: list_attempt_ids
+-- Ids of attempts in the order in which they were made, after a number.
+SELECT attempt_no, execution_attempt_id FROM attempt
+WHERE attempt_no > ?1 ORDER BY attempt_no LIMIT ?2;
 
 -- name: find_wrong_counts
 -- Executions that do not count their attempts right.
@@ -264,13 +225,11 @@ LEFT JOIN (
 ) AS n ON n.execution_id = e.execution_id
 WHERE e.attempt_count <> coalesce(n.attempts, 0);
 
--- name: find_reclamations_without_settlement
--- Reclamations without an attempt that has settled.
-SELECT
-    'reclamation ' || r.attempt_no || ': attempt '
-    || coalesce(quote(a.execution_attempt_id) || ' has not settled', 'is missing')
-FROM reclamation AS r LEFT JOIN attempt AS a ON a.attempt_no = r.attempt_no
-WHERE a.settlement_kind IS NULL;
+-- name: find_stray_reclamations
+-- Reclamations of no attempt.
+SELECT 'reclamation ' || r.attempt_no || ': its attempt is missing'
+FROM reclamation AS r
+WHERE NOT EXISTS (SELECT 1 FROM attempt AS a WHERE a.attempt_no = r.attempt_no);
 
 -- name: find_entries_out_of_order
 -- Journal entries beyond what the ledger says was written last.

@@ -87,23 +87,30 @@ def check_schema(connection: apsw.Connection, name: str) -> None:
         LedgerOpenError: something is missing or different.
         apsw.Error: whatever SQLite reports.
     """
-    model = apsw.Connection(":memory:")
-    for migration in MIGRATIONS:
-        model.execute(migration)
-    expected, found = _objects(model), _objects(connection)
-    model.close()
-    if not expected <= found:
-        missing = ", ".join(sorted(str(row[1]) for row in expected - found))
+    missing = missing_objects(connection.cursor())
+    if missing:
         raise LedgerOpenError(
             ledger=name,
             reason="corrupt",
-            seen=f"its schema lacks or differs in {missing}",
+            seen=f"its schema lacks or differs in {', '.join(missing)}",
             advice="keep the file for examination and restore it from a backup",
         )
 
 
-def _objects(connection: apsw.Connection) -> set[Row]:
-    return set(connection.execute(QUERIES["list_objects"]))
+def missing_objects(cursor: apsw.Cursor) -> list[str]:
+    """Name the tables and indexes that are missing or are not as the migrations make them."""
+    model = apsw.Connection(":memory:")
+    try:
+        for migration in MIGRATIONS:
+            model.execute(migration)
+        expected = _objects(model.cursor())
+    finally:
+        model.close()
+    return sorted(str(row[1]) for row in expected - _objects(cursor))
+
+
+def _objects(cursor: apsw.Cursor) -> set[Row]:
+    return set(cursor.execute(QUERIES["list_objects"]))
 
 
 def load_ledger_id(connection: apsw.Connection, name: str) -> str:

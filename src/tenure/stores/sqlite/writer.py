@@ -3,7 +3,8 @@
 A batch leaves its own id in the ledger's row. When a COMMIT fails in a way that says nothing, that
 id is looked up on a fresh connection, under the write lock. Not finding it proves nothing yet:
 frames that were written but never synced would come back in a recovery. So a new id is committed
-over them; only then is it sure that the batch did not happen.
+over them; only then is it sure that the batch did not happen. Finding it proves as little when the
+sync had failed: so everything is copied into the file, and that is synced, before it counts.
 """
 
 import uuid
@@ -12,7 +13,7 @@ from typing import Final
 import apsw
 import msgspec
 
-from tenure.errors import CorruptRecordError, StorageUnavailableError, TenureError
+from tenure.errors import CorruptRecordError, LedgerOpenError, StorageUnavailableError
 from tenure.model.instant import InstantMs
 from tenure.ports.clock import StoreClock
 from tenure.ports.store import Decide, Keys
@@ -139,28 +140,44 @@ class Writer:
 
     def _settle_doubt(self, exc: apsw.Error, before: Progress, after: Progress) -> None:
         """Return when the batch was committed after all, raise otherwise."""
-        name = self.location.name
         if isinstance(exc, _HARMLESS) or is_full(exc, self._connection):
             raise self._rolled_back(exc) from exc
+        name = self.location.name
         fault = storage_fault(exc, name=name, connection=self._connection)
         self._roll_back()
         self.close()
         try:
-            connection = self._connected()
-            connection.execute("BEGIN IMMEDIATE")
-            found = _load_progress(connection.cursor())
-            if found == before:
-                marked = (found.last_ms, found.last_sequence, self._next_batch())
-                connection.execute(_SAVE_PROGRESS, marked)
-                connection.execute("COMMIT")
-        except (apsw.Error, TenureError):
+            happened = self._look_up(before, after)
+        except (apsw.Error, StorageUnavailableError, LedgerOpenError):
+            happened = None
+        if happened:
+            return
+        if happened is None:
             self.close()
             raise commit_fault(exc, name=name) from exc
-        self._roll_back()
+        raise fault from exc
+
+    def _look_up(self, before: Progress, after: Progress) -> bool | None:
+        """Tell whether a batch was committed durably; None when that cannot be known."""
+        connection = self._connected()
+        connection.execute("BEGIN IMMEDIATE")
+        found = _load_progress(connection.cursor())
         if found == before:
-            raise fault from exc
-        if found != after:
-            raise commit_fault(exc, name=name) from exc
+            marked = (found.last_ms, found.last_sequence, self._next_batch())
+            connection.execute(_SAVE_PROGRESS, marked)
+            connection.execute("COMMIT")
+            return False
+        roll_back(connection)
+        return True if found == after and _is_checkpointed(connection) else None
+
+
+def _is_checkpointed(connection: apsw.Connection) -> bool:
+    """Copy all commits from the log into the file and sync it; tell whether that went through.
+
+    What a failed sync left in the log may be gone after a power loss, although it can be read now.
+    """
+    _is_busy, in_log, copied = connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()[0]
+    return in_log == copied
 
 
 def _load_progress(cursor: apsw.Cursor) -> Progress:

@@ -11,8 +11,10 @@ import msgspec
 
 from tenure.kernel.creation import bare_execution
 from tenure.kernel.state import Attempt, Entry, Execution, Operation, Reclamation
+from tenure.model.execution import ExecutionSubmission, encode_submission
 from tenure.model.instant import InstantMs
 from tenure.model.json_value import JsonText
+from tenure.model.result import CompletedResult, encode_result
 from tenure.ports.store import Changes, Decide, Keys, Rows
 from tenure.stores.sqlite import SqliteStore
 
@@ -20,7 +22,14 @@ T = TypeVar("T", Attempt, Execution, Operation, Reclamation)
 
 REF = JsonText('{"version":1,"providerId":"cloud","providerData":{"id":"m-1"}}')
 EVIDENCE = JsonText('{"source":"test","summary":"seen","observedAt":"2026-01-01T00:00Z"}')
-RESULT = JsonText('{"status":"completed","executionId":"e"}')
+RESULT = encode_result(
+    CompletedResult(execution_id="e", workflow_id="w"), field="result", bytes_max=1000
+)
+SUBMISSION = encode_submission(
+    ExecutionSubmission(workflow_id="w", instruction={}, provider_ids=("cloud",)),
+    field="submission",
+    bytes_max=1000,
+)
 
 
 class OpenStore(Protocol):
@@ -45,6 +54,13 @@ def changed(row: T, **changes: object) -> T:
 
 def execution(id_: str = "e", **changes: object) -> Execution:
     return changed(bare_execution(id_), **changes)
+
+
+def submitted(id_: str = "e", **changes: object) -> Execution:
+    asked_for = execution(
+        id_, submission=SUBMISSION, submitted_ms=InstantMs(1_000), submitted_by="host"
+    )
+    return changed(asked_for, **changes)
 
 
 def attempt(id_: str = "a", execution_id: str = "e", **changes: object) -> Attempt:
@@ -172,7 +188,7 @@ def counting(id_: str = "e") -> Decide:
     """Decide to count one more in an execution, and to say so in the journal."""
 
     def decide(rows: Rows, _now: InstantMs) -> Changes:
-        before = rows.executions.get(id_) or execution(id_)
+        before = rows.executions.get(id_) or submitted(id_)
         after = changed(before, attempts_max=before.attempts_max + 1)
         said = entry("counted", execution_id=id_, execution_attempt_id=None)
         return Changes(executions=[after], entries=[said])
