@@ -1,21 +1,16 @@
 """Entries of the journal: made with the transition that they describe, deciding nothing."""
 
-import json
-
 from tenure.kernel.state import Attempt, Entry
 from tenure.model.instant import InstantMs, format_instant, to_datetime
-from tenure.model.json_value import JsonText
+from tenure.model.json_value import JsonText, encode_checked
 
 
 def detail(**members: str | int | bool | None) -> JsonText:
     """Encode the facts of an entry; a member named ``…At`` is an instant in milliseconds."""
-    shown = {
-        name: format_instant(to_datetime(InstantMs(value)))
-        if name.endswith("At") and isinstance(value, int)
-        else value
-        for name, value in members.items()
-    }
-    return JsonText(json.dumps(shown, ensure_ascii=False, separators=(",", ":")))
+    for name, value in members.items():
+        if type(value) is int and name.endswith("At"):
+            members[name] = format_instant(to_datetime(InstantMs(value)))
+    return encode_checked(members)
 
 
 def entry(

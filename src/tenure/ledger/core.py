@@ -1,6 +1,6 @@
 """What all parts of a ledger handle share: the store, the writer, the limits, who acts."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from tenure.kernel.machine import Answer, AnyCommand
 from tenure.kernel.state import Attempt, Execution
@@ -26,9 +26,9 @@ class LedgerCore:
         other._writer = self._writer
         return other
 
-    async def submit(self, command: AnyCommand) -> Answer:
+    def submit(self, command: AnyCommand) -> Awaitable[Answer]:
         """Commit a command durably and return its decision; see ``GroupCommit.submit``."""
-        return await self._writer.submit(command)
+        return self._writer.submit(command)
 
     async def attempt(self, execution_attempt_id: str) -> Attempt | None:
         """Read one attempt's row."""

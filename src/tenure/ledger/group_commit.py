@@ -31,6 +31,7 @@ from tenure.errors import (
 )
 from tenure.kernel.machine import Answer, AnyCommand, step
 from tenure.kernel.state import Attempt, Entry, Execution, State, Verdict
+from tenure.model.command import BeginProvisioning, TakeOverOperation, TakeOverReclamation
 from tenure.model.instant import InstantMs
 from tenure.model.text import is_unicode
 from tenure.ports.store import Changes, Keys, Rows, Store
@@ -40,6 +41,8 @@ BATCH_MAX: Final = 512
 QUEUE_DEPTH_MAX: Final = 20_000
 """Most commands that may wait."""
 _TOKEN_BYTES: Final = 18
+_CLAIMING: Final = (BeginProvisioning, TakeOverOperation, TakeOverReclamation)
+"""Commands that make a claim, and so need a token that was never used."""
 
 NoteRefusal = Callable[[State, AnyCommand, Answer], Sequence[Entry]]
 """Called for each verdict; adds journal entries about refusals."""
@@ -155,7 +158,7 @@ class GroupCommit:
             raise OverloadedError(ledger=self._store.name, queue_depth_max=QUEUE_DEPTH_MAX)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answer] = loop.create_future()
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = secrets.token_urlsafe(_TOKEN_BYTES) if isinstance(command, _CLAIMING) else ""
         self._queue.append(_Waiting(command=command, token=token, future=future))
         if self._drain_task is None or self._drain_task.done():
             # A task of its own, not of a caller's group: a cancelled caller must not stop
