@@ -16,10 +16,13 @@ BUSY_TIMEOUT_SECONDS: Final = 10.0
 _SYNCHRONOUS_FULL: Final = 2
 _CACHE_KIB: Final = 32 * 1024
 _WAL_BYTES_KEPT: Final = 64 * 1024 * 1024
+_CHECKPOINT_PAGES: Final = 4000
+"""How long the log grows before it is copied back: pages that are written often are copied once."""
 _SETUP: Final = (
     "PRAGMA synchronous = FULL",
     f"PRAGMA cache_size = -{_CACHE_KIB}",
     f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}",
+    f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",

@@ -127,9 +127,12 @@ WHERE execution_id = ?1;
 -- name: append_entry
 -- One journal entry; with a known fold key it is counted in the first entry of that key.
 INSERT INTO journal (
-    sequence, at_ms, event, execution_id, execution_attempt_id, actor, generation, fold_key,
-    count, last_at_ms, evidence, detail
-) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?2, ?9, ?10)
+    sequence, execution_no, at_ms, event, execution_id, execution_attempt_id, actor, generation,
+    fold_key, count, last_at_ms, evidence, detail
+) VALUES (
+    ?1, (SELECT execution_no FROM execution WHERE execution_id = ?4),
+    ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?2, ?9, ?10
+)
 ON CONFLICT (fold_key) WHERE fold_key IS NOT NULL
 DO UPDATE SET count = count + 1, last_at_ms = max(last_at_ms, excluded.last_at_ms);
 
@@ -193,7 +196,11 @@ FROM journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2;
 SELECT
     sequence, at_ms, event, execution_id, execution_attempt_id, actor, generation, count,
     last_at_ms, evidence, detail
-FROM journal WHERE execution_id = ?3 AND sequence > ?1 ORDER BY sequence LIMIT ?2;
+FROM journal
+WHERE
+    execution_no IS (SELECT execution_no FROM execution WHERE execution_id = ?3)
+    AND execution_id = ?3 AND sequence > ?1
+ORDER BY sequence LIMIT ?2;
 
 -- name: list_entries_of_attempt
 -- Journal entries of one attempt after a cursor.
@@ -201,7 +208,13 @@ SELECT
     sequence, at_ms, event, execution_id, execution_attempt_id, actor, generation, count,
     last_at_ms, evidence, detail
 FROM journal
-WHERE execution_attempt_id = ?3 AND sequence > ?1 AND (?4 IS NULL OR execution_id = ?4)
+WHERE
+    execution_no IS (
+        SELECT e.execution_no FROM attempt AS a
+        JOIN execution AS e ON e.execution_id = a.execution_id
+        WHERE a.execution_attempt_id = ?3
+    )
+    AND execution_attempt_id = ?3 AND (?4 IS NULL OR execution_id = ?4) AND sequence > ?1
 ORDER BY sequence LIMIT ?2;
 
 -- name: list_execution_ids

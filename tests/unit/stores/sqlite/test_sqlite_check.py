@@ -116,11 +116,11 @@ async def test_an_index_that_disagrees_with_its_table_is_found(
     open_store: OpenStore, path: Path, flip: Callable[[Path, bytes, bytes], None]
 ) -> None:
     store = await open_store()
-    await save(store, execution(active_attempt_id="a", attempt_count=1), begun(mark="mark-of-a"))
+    await save(store, execution(), entries=[entry(fold_key="fold-key-a")])
     await store.aclose()
-    flip(path, b"mark-of-a", b"mark-of-b")
+    flip(path, b"fold-key-a", b"fold-key-b")
     store = await open_store()
-    assert any("attempt_mark" in line for line in await store.check())
+    assert any("journal_fold" in line for line in await store.check())
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ async def owed(store: SqliteStore, **filters: object) -> list[str]:
         "after": None,
         "limit": 1000,
     } | filters
-    found = await store.open_work(OpenWorkQuery(**query))  # type: ignore[arg-type]
+    found = await store.open_work(OpenWorkQuery(**query))
     assert all(a.execution_id == e.execution_id for a, e in found)
     return [a.execution_attempt_id for a, _e in found]
 
@@ -217,7 +217,7 @@ async def test_an_unreadable_entry_is_reported(store: SqliteStore, broken: dict[
         ("list_executions", "execution_submitted"),
         ("list_unconcluded", "execution_unconcluded"),
         ("list_entries_of_execution", "journal_execution"),
-        ("list_entries_of_attempt", "journal_attempt"),
+        ("list_entries_of_attempt", "journal_execution"),
     ],
 )
 async def test_no_list_walks_through_history_or_sorts(

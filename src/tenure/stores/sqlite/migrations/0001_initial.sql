@@ -81,9 +81,6 @@ CREATE INDEX attempt_owed ON attempt (owed_since_ms, execution_attempt_id)
 CREATE INDEX attempt_claimable ON attempt (execution_id, created_ms, execution_attempt_id)
     WHERE claimable = 1;
 
--- The attempt that a piece of infrastructure is marked with.
-CREATE INDEX attempt_mark ON attempt (mark) WHERE mark IS NOT NULL;
-
 -- What was owed after a settlement, open or closed. Apart from its attempt, so that renewing its
 -- lease never rewrites a result.
 CREATE TABLE reclamation (
@@ -105,6 +102,7 @@ CREATE TABLE reclamation (
 -- One entry for each transition. Sequences are given out by ledger.last_sequence and never reused.
 CREATE TABLE journal (
     sequence INTEGER NOT NULL PRIMARY KEY,
+    execution_no INTEGER,
     at_ms INTEGER NOT NULL,
     event TEXT NOT NULL,
     execution_id TEXT NOT NULL,
@@ -118,10 +116,10 @@ CREATE TABLE journal (
     detail TEXT
 ) STRICT;
 
-CREATE INDEX journal_execution ON journal (execution_id);
-
-CREATE INDEX journal_attempt ON journal (execution_attempt_id)
-    WHERE execution_attempt_id IS NOT NULL;
+-- The entries of one execution, and among them those of an attempt. By number: executions are
+-- numbered as they come, so a batch's entries lie together in the index, where ids would scatter
+-- them over as many pages, each of which a commit writes whole.
+CREATE INDEX journal_execution ON journal (execution_no);
 
 -- At most one entry for each fold key.
 CREATE UNIQUE INDEX journal_fold ON journal (fold_key) WHERE fold_key IS NOT NULL;
