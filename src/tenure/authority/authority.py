@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 import msgspec
 
-from tenure.authority.dispatch import Dispatch, Dispatcher
+from tenure.authority.dispatch import SOURCE, Dispatch, Dispatcher
 from tenure.errors import InvalidInputError, ProviderError
 from tenure.ledger.ledger import Ledger
 from tenure.model.decision import ConflictSubmission
@@ -32,6 +32,8 @@ POLL_SECONDS: Final = 0.1
 """How often the ledger is asked whether an execution has ended."""
 ORPHAN_LOOK_SECONDS: Final = 1.0
 """How often a waiter looks whether anybody still answers for the execution."""
+
+STOPPED_WAITING: Final = "stopped-waiting"
 
 
 class ExecutionEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,37 +197,57 @@ class Authority:
                 continue
             holding = await self._controller.take_over(work)
             if holding is not None:
-                await self._attend(holding)
+                await self._attend(holding, until_end=True)
 
-    async def _attend(self, holding: Holding) -> WorkReport:
+    async def _attend(self, holding: Holding, *, until_end: bool = False) -> WorkReport:
+        """Converge until nothing is owed; ``until_end``: doubt about an ended one is left."""
         try:
             while True:
                 report = await self._controller.converge(holding)
                 if report.ending not in ("kept", "doubtful"):
                     return report
-                await self._until_change(holding, self._pause(holding, report))
+                if until_end and report.ending == "doubtful" and await self._has_ended(holding):
+                    await self._hand_off(holding, "the execution has ended")
+                    return report
+                await self._rest(holding, report)
         except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await self._hand_off(holding, "the authority stopped waiting")
+            await holding.leave(
+                next_look_after=timedelta(seconds=self._settings.look_seconds),
+                source=SOURCE,
+                reason="the authority stopped waiting",
+                code=STOPPED_WAITING,
+            )
             raise
 
-    def _pause(self, holding: Holding, report: WorkReport) -> timedelta:
+    async def _has_ended(self, holding: Holding) -> bool:
+        return await self.find_end(execution_id=holding.work.execution_id) is not None
+
+    def _pause(self, holding: Holding, report: WorkReport) -> float:
         if report.ending == "kept":
             reclaiming = holding.work.kind == "reclamation"
-            return timedelta(seconds=POLL_SECONDS if reclaiming else self._settings.renewal_seconds)
+            return POLL_SECONDS if reclaiming else self._settings.look_seconds
         delay = doubt_delay(
             holding.work.failure_count,
             first=min(POLL_SECONDS, self._settings.doubt_seconds),
-            longest=self._settings.renewal_seconds,
+            longest=self._settings.doubt_seconds_max,
         )
-        return min(delay, timedelta(seconds=self._settings.renewal_seconds))
+        return delay.total_seconds()
 
-    async def _until_change(self, holding: Holding, longest: timedelta) -> None:
-        """Sleep, but wake when the attempt settles or its cancellation is requested."""
+    async def _rest(self, holding: Holding, report: WorkReport) -> None:
+        """Rest until the next look; wake when the attempt settles or is to be cancelled.
+
+        The claim is renewed meanwhile, however long the rest is.
+        """
+        lease = timedelta(seconds=self._settings.lease_seconds)
         before = (holding.work.kind, holding.work.cancellation_requested)
-        with anyio.move_on_after(longest.total_seconds()):
+        renew_at = anyio.current_time() + self._settings.renewal_seconds
+        with anyio.move_on_after(self._pause(holding, report)):
             while True:
-                await anyio.sleep(POLL_SECONDS)
+                await anyio.sleep(min(POLL_SECONDS, self._settings.renewal_seconds))
+                if anyio.current_time() >= renew_at:
+                    renew_at = anyio.current_time() + self._settings.renewal_seconds
+                    if not await holding.renew(lease):
+                        return
                 work = await holding.reload()
                 if work is None or (work.kind, work.cancellation_requested) != before:
                     return
@@ -241,9 +263,9 @@ class Authority:
         await holding.hand_off(
             next_look_after=timedelta(seconds=self._settings.look_seconds),
             evidence=make_evidence(
-                source="tenure.authority",
+                source=SOURCE,
                 summary=reason,
                 observed_at=await self._ledger.now(),
-                code="stopped-waiting",
+                code=STOPPED_WAITING,
             ),
         )

@@ -1,25 +1,37 @@
 """Dispatch: from a durable submission to one provider call, and the record of its answer."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Final
 
 import anyio
 import msgspec
 
-from tenure.errors import ProviderError
+from tenure.errors import InvalidInputError, ProviderError
 from tenure.ledger.attempt_id import derive_attempt_id
 from tenure.ledger.ledger import Ledger
 from tenure.model.attempt import ExecutionAttemptRecord
 from tenure.model.decision import AttemptCreated, AttemptExists, ResolvedReference, Started
-from tenure.model.evidence import BoundedRecoveryEvidence, make_evidence
+from tenure.model.evidence import (
+    PRE_REQUEST_REJECTION,
+    BoundedRecoveryEvidence,
+    make_evidence,
+)
 from tenure.model.execution import ExecutionRecord, ExecutionSubmission
-from tenure.model.operation import ProviderOperationClaim
-from tenure.ports.provider import Allocated, ConfirmedAbsent, Provider, ProvisionRequest
+from tenure.model.open_work import OpenWork
+from tenure.ports.provider import (
+    Allocated,
+    ConfirmedAbsent,
+    Provider,
+    ProvisionAnswer,
+    ProvisionRequest,
+)
+from tenure.remediation.calls import Caller, ClaimLost, NotCalled, describe_failure
 from tenure.remediation.holding import Holding, find_open_work
-from tenure.remediation.observation import bounded_call, describe_failure
 from tenure.remediation.settings import ControllerSettings
 
-SOURCE = "tenure.authority"
+SOURCE: Final = "tenure.authority"
+CALL_UNRESOLVED: Final = "provider-call-unresolved"
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,25 +66,30 @@ class Dispatcher:
         execution = await self._ledger.get_execution(execution_id=execution_id)
         if execution is None or execution.submission is None:
             return None
+        if execution.cancellation is not None:
+            await self._abandon(execution)
+            return None
+        provider = self._provider(execution.submission)
         attempt = await self._attempt(execution)
         if attempt is None or attempt.status != "pending":
             return None
-        provider = self._provider(execution.submission)
-        if execution.cancellation is not None:
-            await self._abandon(attempt)
-            return None
-        claim = await self._begin(attempt, provider)
-        if claim is None:
+        holding = await self._begin(attempt, provider)
+        if holding is None:
             return None
         try:
-            await self._call(attempt, execution.submission, provider, claim)
+            await self._call(holding, execution.submission, provider)
+            work = await holding.reload()
+        except ClaimLost:
+            return None
         except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await self._ledger.handoff_provider_operation(
-                    claim=claim, evidence=await self._doubt("stopped with a call in flight")
-                )
+            await holding.leave(
+                next_look_after=timedelta(),
+                source=SOURCE,
+                reason="stopped with a provider call in flight",
+                code=CALL_UNRESOLVED,
+            )
             raise
-        return await self._dispatched(attempt, provider, claim)
+        return None if work is None else _dispatched(holding)
 
     async def _attempt(self, execution: ExecutionRecord) -> ExecutionAttemptRecord | None:
         execution_id = execution.execution_id
@@ -98,14 +115,14 @@ class Dispatcher:
             )
         return provider
 
-    async def _abandon(self, attempt: ExecutionAttemptRecord) -> None:
-        await self._ledger.abandon_pending_attempt(
-            execution_attempt_id=attempt.execution_attempt_id, execution_id=attempt.execution_id
-        )
+    async def _abandon(self, execution: ExecutionRecord) -> None:
+        if execution.active_attempt_id is not None:
+            await self._ledger.abandon_pending_attempt(
+                execution_attempt_id=execution.active_attempt_id,
+                execution_id=execution.execution_id,
+            )
 
-    async def _begin(
-        self, attempt: ExecutionAttemptRecord, provider: Provider
-    ) -> ProviderOperationClaim | None:
+    async def _begin(self, attempt: ExecutionAttemptRecord, provider: Provider) -> Holding | None:
         lease = timedelta(seconds=self._settings.lease_seconds)
         decision = await self._ledger.begin_provisioning(
             execution_attempt_id=attempt.execution_attempt_id,
@@ -116,81 +133,83 @@ class Dispatcher:
             owner_id=self._owner_id,
             lease_expires_at=await self._ledger.now() + lease,
         )
-        return decision.claim if isinstance(decision, Started) else None
-
-    async def _call(
-        self,
-        attempt: ExecutionAttemptRecord,
-        submission: ExecutionSubmission,
-        provider: Provider,
-        claim: ProviderOperationClaim,
-    ) -> None:
-        """Call the provider, once, and record whatever it answered."""
-        now = await self._ledger.now()
-        request = ProvisionRequest(
-            execution_id=attempt.execution_id,
-            execution_attempt_id=attempt.execution_attempt_id,
-            workflow_id=submission.workflow_id,
-            instruction=submission.instruction,
-            mark=self._ledger.mark_of(attempt.execution_attempt_id),
-            ledger_url=self._ledger.url,
-            begun_at=now,
-            call_deadline_at=now + timedelta(seconds=self._settings.call_seconds),
-            deadline_at=_deadline(submission, now),
-        )
-        answer = await bounded_call(provider.provision(request), self._settings.call_seconds)
-        match answer:
-            case Allocated():
-                await self._record(claim, answer)
-            case ConfirmedAbsent():
-                await self._ledger.record_provisioning_absent(
-                    claim=claim, execution_id=attempt.execution_id, evidence=answer.evidence
-                )
-            case _:
-                seen = describe_failure(answer)
-                await self._ledger.record_provider_operation_uncertainty(
-                    claim=claim, evidence=await self._doubt(seen)
-                )
-
-    async def _record(self, claim: ProviderOperationClaim, answer: Allocated) -> None:
-        decision = await self._ledger.record_allocation(
-            claim=claim, allocation_ref=answer.allocation_ref
-        )
-        if isinstance(decision, ResolvedReference):
-            # The worker's outcome was faster than the call's answer: what is owed is told here.
-            await self._ledger.record_reclamation_reference(
-                claim=claim, allocation_ref=answer.allocation_ref
-            )
-
-    async def _dispatched(
-        self,
-        attempt: ExecutionAttemptRecord,
-        provider: Provider,
-        claim: ProviderOperationClaim,
-    ) -> Dispatch | None:
+        if not isinstance(decision, Started):
+            return None
         work = await find_open_work(
             self._ledger, attempt.execution_id, attempt.execution_attempt_id
         )
-        if work is None:
-            return None
-        return Dispatch(
-            execution_id=attempt.execution_id,
-            execution_attempt_id=attempt.execution_attempt_id,
+        return None if work is None else Holding(self._ledger, work, decision.claim)
+
+    async def _call(
+        self, holding: Holding, submission: ExecutionSubmission, provider: Provider
+    ) -> None:
+        """Call the provider, once, and record whatever it answered.
+
+        Raises:
+            ClaimLost: the claim was taken over before the call, which was not made.
+        """
+
+        async def provision() -> ProvisionAnswer:
+            return await provider.provision(await self._request(holding.work, submission))
+
+        answer = await Caller(holding, self._settings).call(provision)
+        # An answer is recorded also when its caller is being cancelled: nobody else was told it.
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._record(holding, answer)
+            except InvalidInputError as exc:  # its text may hold what the provider said
+                seen = f"the provider's answer was refused as {exc.code}"
+                await self._doubt(holding, seen)
+
+    async def _request(self, work: OpenWork, submission: ExecutionSubmission) -> ProvisionRequest:
+        call = timedelta(seconds=self._settings.call_seconds)
+        return ProvisionRequest(
+            execution_id=work.execution_id,
+            execution_attempt_id=work.execution_attempt_id,
+            workflow_id=submission.workflow_id,
+            instruction=submission.instruction,
             mark=work.mark,
-            provider_id=provider.provider_id,
-            holding=Holding(self._ledger, work, claim),
+            ledger_url=self._ledger.url,
+            begun_at=work.begun_at,
+            call_deadline_at=await self._ledger.now() + call,
+            deadline_at=work.deadline_at,
         )
 
-    async def _doubt(self, summary: str) -> BoundedRecoveryEvidence:
-        return make_evidence(
-            source=SOURCE,
-            summary=summary,
-            observed_at=await self._ledger.now(),
-            code="provider-call-unresolved",
-        )
+    async def _record(self, holding: Holding, answer: object) -> None:
+        claim, execution_id = holding.claim, holding.work.execution_id
+        match answer:
+            case Allocated(allocation_ref=ref):
+                decision = await self._ledger.record_allocation(claim=claim, allocation_ref=ref)
+                if isinstance(decision, ResolvedReference):
+                    # The worker's outcome was faster than the call's answer: what is owed is
+                    # told here.
+                    await holding.record_reference(ref)
+            case ConfirmedAbsent(evidence=evidence):
+                await self._ledger.record_provisioning_absent(
+                    claim=claim, execution_id=execution_id, evidence=evidence
+                )
+            case NotCalled():
+                evidence = await self._evidence("no lease outlasts the call", PRE_REQUEST_REJECTION)
+                await self._ledger.record_provisioning_absent(
+                    claim=claim, execution_id=execution_id, evidence=evidence
+                )
+            case _:
+                await self._doubt(holding, describe_failure(answer))
+
+    async def _doubt(self, holding: Holding, summary: str) -> None:
+        await holding.record_uncertainty(await self._evidence(summary, CALL_UNRESOLVED))
+
+    async def _evidence(self, summary: str, code: str) -> BoundedRecoveryEvidence:
+        now = await self._ledger.now()
+        return make_evidence(source=SOURCE, summary=summary, observed_at=now, code=code)
 
 
-def _deadline(submission: ExecutionSubmission, begun_at: datetime) -> datetime | None:
-    if submission.attempt_timeout_ms is None:
-        return None
-    return begun_at + timedelta(milliseconds=submission.attempt_timeout_ms)
+def _dispatched(holding: Holding) -> Dispatch:
+    work = holding.work
+    return Dispatch(
+        execution_id=work.execution_id,
+        execution_attempt_id=work.execution_attempt_id,
+        mark=work.mark,
+        provider_id=work.provider_id,
+        holding=holding,
+    )

@@ -1,6 +1,6 @@
 """The controller: take over, observe, plan, act, record, hand off.
 
-Rules: it acts only under a claim that was renewed just before; ``stale`` on any write stops all
+Rules: it acts only under a claim whose lease outlasts the act; ``stale`` on any write stops all
 acting on that attempt at once; a spooled outcome is delivered before any termination or loss is
 recorded; termination and absence are recorded only as observed. One attempt's trouble never stops
 a pass.
@@ -13,24 +13,26 @@ from typing import Final, Literal, TypeAlias
 import anyio
 import msgspec
 
-from tenure.errors import TenureError
+from tenure.errors import InvalidInputError, TenureError
 from tenure.ledger.ledger import Ledger
-from tenure.model.decision import AcceptedOutcome
-from tenure.model.evidence import BoundedRecoveryEvidence, make_evidence
+from tenure.model.decision import Decision, Stale
 from tenure.model.instant import format_instant
 from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork
-from tenure.ports.provider import Provider, SpooledOutcome
+from tenure.ports.provider import Provider
+from tenure.remediation.calls import Caller, ClaimLost
 from tenure.remediation.holding import Holding, take_over
 from tenure.remediation.observation import (
+    MALFORMED_ANSWER,
     SOURCE,
     Sight,
-    bounded_call,
     doubt_delay,
     end,
     look,
+    undetermined,
 )
-from tenure.remediation.plan import Circumstances, Owed, Stop, plan
+from tenure.remediation.plan import Action, Circumstances, Observed, Owed, Stop, plan
 from tenure.remediation.settings import ControllerSettings
+from tenure.remediation.spool import deliver_spool
 
 Ending: TypeAlias = Literal["closed", "kept", "doubtful", "held", "lost", "unreachable", "failed"]
 """What became of one piece of open work in a pass.
@@ -42,6 +44,10 @@ raised.
 """
 _STEPS_MAX: Final = 12
 """Most actions on one piece of work in one pass; the longest path has seven."""
+_CONCLUSIVE: Final[frozenset[Observed]] = frozenset(
+    {"absent", "several", "worker-dead", "gone", "undetermined"}
+)
+"""Observations under which a worker may have left an outcome that it cannot deliver any more."""
 
 
 class WorkReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,8 +139,17 @@ class Controller:
             return self._held(work, work.lease_expires_at)
         holding = await self.take_over(work)
         if holding is None:
-            return _report(work, "lost", "another controller was faster")
-        report = await self._work_off(holding, provider)
+            return _report(work, "lost", "somebody else was faster")
+        try:
+            report = await self._work_off(holding, provider)
+        except anyio.get_cancelled_exc_class():
+            await holding.leave(
+                next_look_after=timedelta(),
+                source=SOURCE,
+                reason="the controller was stopped in the middle of a pass",
+                code="stopped",
+            )
+            raise
         if report.ending in ("kept", "doubtful"):
             await holding.hand_off(next_look_after=self._next_look(holding.work, report))
         return report
@@ -144,129 +159,129 @@ class Controller:
         return _report(work, "held", seen, until=until)
 
     async def _work_off(self, holding: Holding, provider: Provider) -> WorkReport:
-        report: WorkReport | None = None
-        for _ in range(_STEPS_MAX):
-            work = await holding.reload()
-            if work is None:
-                return _report(holding.work, "closed", "nothing is owed any more")
-            if not await holding.renew(self._lease):
-                if await holding.reload() is None:
-                    return _report(work, "closed", "nothing is owed any more")
-                return _report(work, "lost", "the claim was taken over by somebody else")
-            report = await self._step(holding, work, provider)
-            if report is not None:
-                return report
-        return _report(holding.work, "doubtful", "no end in sight; looking again later")
+        try:
+            for _ in range(_STEPS_MAX):
+                if await holding.reload() is None or not await holding.renew(self._lease):
+                    return await self._lost(holding)
+                report = await self._step(holding, provider)
+                if report is not None:
+                    return report
+            now = await self._ledger.now()
+            seen = f"no end in sight after {_STEPS_MAX} steps"
+            return await self._doubt(holding, undetermined(now, seen, code="no-progress"))
+        except ClaimLost:
+            return await self._lost(holding)
 
-    async def _step(
-        self, holding: Holding, work: OpenWork, provider: Provider
-    ) -> WorkReport | None:
+    async def _lost(self, holding: Holding) -> WorkReport:
+        if await holding.reload() is None:
+            return _report(holding.work, "closed", "nothing is owed any more")
+        return _report(holding.work, "lost", "the claim was taken over by somebody else")
+
+    async def _step(self, holding: Holding, provider: Provider) -> WorkReport | None:
         """Observe once and act once; None means that the work moved on and wants another step."""
+        work, caller = holding.work, Caller(holding, self.settings)
         now = await self._ledger.now()
-        sight = await look(work, provider, now=now, call_seconds=self.settings.call_seconds)
-        if sight.observed in ("gone", "worker-dead", "undetermined") and await self._deliver(
-            work, provider
-        ):
-            return None
-        action = plan(_owed(work), sight.observed, self._circumstances(work, now))
+        sight: Sight | None = await look(work, provider, caller, now=now)
+        assert sight is not None
+        if sight.observed in _CONCLUSIVE:
+            sight = await self._deliver(holding, provider, caller, sight)
+            if sight is None:
+                return None
+        owed, circumstances = _owed(work), await self._circumstances(work, provider, now)
+        action = plan(owed, sight.observed, circumstances)
         if action == "terminate":
-            return await self._terminate(holding, work, provider)
+            sight = await end(work, provider, caller, now=now)
+            if sight.observed == "gone":
+                sight = await self._deliver(holding, provider, caller, sight)
+                if sight is None:
+                    return None
+            action = plan(owed, sight.observed, circumstances)
         if action == "keep":
-            return _report(work, "kept", _summary(sight))
-        return await self._record(holding, work, action, sight)
-
-    async def _record(
-        self, holding: Holding, work: OpenWork, action: str, sight: Sight
-    ) -> WorkReport | None:
+            return _report(work, "kept", sight.summary)
         if action == "record-uncertainty":
-            assert sight.evidence is not None
-            await holding.record_uncertainty(sight.evidence)
-            await holding.reload()
-            return _report(work, "doubtful", _summary(sight))
-        await self._write(holding, work, action, sight)
+            return await self._doubt(holding, sight)
+        return await self._conclude(holding, action, sight)
+
+    async def _deliver(
+        self, holding: Holding, provider: Provider, caller: Caller, sight: Sight
+    ) -> Sight | None:
+        """Deliver what the worker left before anything is concluded from ``sight``.
+
+        Returns:
+            None when that settled the attempt; the doubt that forbids a conclusion; or ``sight``.
+        """
+        if provider.recovery is None:
+            return sight
+        now = await self._ledger.now()
+        delivery = await deliver_spool(
+            self._ledger, holding.work, provider.recovery, caller, now=now
+        )
+        if delivery.accepted:
+            return None
+        if delivery.doubt is None or sight.observed == "undetermined":
+            return sight
+        if delivery.blocks:
+            return delivery.doubt
+        if sight.observed in ("absent", "gone"):  # told once, when the end is recorded
+            await self._doubt(holding, delivery.doubt)
+        return sight
+
+    async def _doubt(self, holding: Holding, sight: Sight) -> WorkReport:
+        assert sight.evidence is not None
+        _still_held(await holding.record_uncertainty(sight.evidence))
+        work = await holding.reload()
+        return _report(work or holding.work, "doubtful", sight.summary)
+
+    async def _conclude(self, holding: Holding, action: Action, sight: Sight) -> WorkReport | None:
+        """Write one conclusion; what the ledger refuses shows when the work is read again."""
+        try:
+            _still_held(await self._write(holding, action, sight))
+        except InvalidInputError as exc:  # its text may hold what the provider said
+            seen = f"the provider's answer was refused as {exc.code}"
+            now = await self._ledger.now()
+            return await self._doubt(holding, undetermined(now, seen, code=MALFORMED_ANSWER))
         return None
 
-    async def _write(self, holding: Holding, work: OpenWork, action: str, sight: Sight) -> None:
-        """Write one conclusion. What the ledger refuses shows when the work is read again."""
-        ledger, claim, evidence = self._ledger, holding.claim, sight.evidence
+    async def _write(self, holding: Holding, action: Action, sight: Sight) -> Decision:
+        ledger, work = self._ledger, holding.work
+        claim, evidence, found = holding.claim, sight.evidence, sight.found
+        if action == "record-failure":
+            return await ledger.record_infrastructure_failure(
+                claim=claim, execution_id=work.execution_id
+            )
+        assert evidence is not None
         match action:
             case "record-discovered":
-                assert sight.found is not None
-                await ledger.recovery.record_discovered_allocation(
-                    claim=claim, allocation_ref=sight.found
+                assert found is not None
+                return await ledger.recovery.record_discovered_allocation(
+                    claim=claim, allocation_ref=found
                 )
+            case "record-reference":
+                assert found is not None
+                return await holding.record_reference(found)
             case "record-absent":
-                assert evidence is not None
-                await ledger.record_provisioning_absent(
+                return await ledger.record_provisioning_absent(
                     claim=claim, execution_id=work.execution_id, evidence=evidence
                 )
             case "record-terminated":
-                assert evidence is not None
-                await ledger.record_allocation_terminated(claim=claim, evidence=evidence)
-            case "record-failure":
-                await ledger.record_infrastructure_failure(
-                    claim=claim, execution_id=work.execution_id
-                )
-            case "record-reference":
-                assert sight.found is not None
-                await holding.record_reference(sight.found)
+                return await ledger.record_allocation_terminated(claim=claim, evidence=evidence)
             case _:
-                assert evidence is not None
-                closure: Literal["absent", "released"] = (
-                    "absent" if action == "close-absent" else "released"
+                return await ledger.close_reclamation(
+                    claim=claim,
+                    closure="absent" if action == "close-absent" else "released",
+                    evidence=evidence,
                 )
-                await ledger.close_reclamation(claim=claim, closure=closure, evidence=evidence)
 
-    async def _terminate(
-        self, holding: Holding, work: OpenWork, provider: Provider
-    ) -> WorkReport | None:
-        assert provider.recovery is not None
-        now = await self._ledger.now()
-        sight = await end(work, provider.recovery, now=now, call_seconds=self.settings.call_seconds)
-        if sight.observed == "gone":
-            return None
-        evidence = sight.evidence or _still_there(now)
-        if sight.observed in ("alive", "worker-dead"):
-            evidence = _still_there(now)
-        await holding.record_uncertainty(evidence)
-        await holding.reload()
-        return _report(work, "doubtful", f"termination requested: {_summary(sight)}")
-
-    async def _deliver(self, work: OpenWork, provider: Provider) -> bool:
-        """Commit an outcome that the worker left behind; True when that settled the attempt.
-
-        Whatever the answer, it is final, so the spool is dropped with it.
-        """
-        if provider.recovery is None:
-            return False
-        call = provider.recovery.spooled_outcome(mark=work.mark)
-        spooled = await bounded_call(call, self.settings.call_seconds)
-        if not isinstance(spooled, SpooledOutcome):
-            return False
-        ids = (spooled.execution_id, spooled.execution_attempt_id)
-        if (
-            ids != (work.execution_id, work.execution_attempt_id)
-            or spooled.result.execution_id != work.execution_id
-        ):
-            return False
-        decision = await self._ledger.commit_outcome(
-            execution_attempt_id=work.execution_attempt_id,
-            execution_id=work.execution_id,
-            result=spooled.result,
-        )
-        await bounded_call(
-            provider.recovery.acknowledge_outcome(mark=work.mark), self.settings.call_seconds
-        )
-        return isinstance(decision, AcceptedOutcome)
-
-    def _circumstances(self, work: OpenWork, now: datetime) -> Circumstances:
+    async def _circumstances(
+        self, work: OpenWork, provider: Provider, now: datetime
+    ) -> Circumstances:
         grace = timedelta(seconds=self.settings.reclamation_grace_seconds)
         return Circumstances(
-            stop=self._stop(work, now),
+            stop=await self._stop(work, provider, now),
             grace_is_over=work.kind == "reclamation" and now >= work.opened_at + grace,
         )
 
-    def _stop(self, work: OpenWork, now: datetime) -> Stop | None:
+    async def _stop(self, work: OpenWork, provider: Provider, now: datetime) -> Stop | None:
         if not work.active:
             return "superseded"
         if work.cancellation_requested:
@@ -274,6 +289,12 @@ class Controller:
         grace = timedelta(seconds=self.settings.deadline_grace_seconds)
         if work.deadline_at is not None and now >= work.deadline_at + grace:
             return "past-deadline"
+        if provider.traits.needs_bootstrap and work.obligation == "allocation-control":
+            attempt = await self._ledger.recovery.get_attempt_with_allocation(
+                execution_attempt_id=work.execution_attempt_id
+            )
+            if attempt is not None and not attempt.claimable:
+                return "cannot-bootstrap"
         return None
 
     def _next_look(self, work: OpenWork, report: WorkReport) -> timedelta:
@@ -301,17 +322,10 @@ def _owed(work: OpenWork) -> Owed:
     return "reclamation" if work.obligation is None else work.obligation
 
 
-def _summary(sight: Sight) -> str:
-    return "nothing to look at" if sight.evidence is None else sight.evidence.summary
-
-
-def _still_there(now: datetime) -> BoundedRecoveryEvidence:
-    return make_evidence(
-        source=SOURCE,
-        summary="termination was requested, the allocation is still there",
-        observed_at=now,
-        code="termination-pending",
-    )
+def _still_held(decision: Decision) -> None:
+    """Stop acting at once when a write says that the claim is stale."""
+    if isinstance(decision, Stale):
+        raise ClaimLost
 
 
 def _report(

@@ -4,19 +4,29 @@ A reclamation inherits the claim of the operation, so whoever holds one just goe
 claim when an outcome settles the attempt in between.
 """
 
+import contextlib
 from datetime import timedelta
+from typing import Final
 
+import anyio
+
+from tenure.errors import TenureError
 from tenure.ledger.ledger import Ledger
 from tenure.model.allocation import ProviderAllocationRef
 from tenure.model.decision import (
     Claimed,
     ProviderOperationClaimDecision,
     ProviderOperationMutationDecision,
+    ReclamationReferenceDecision,
     Resolved,
 )
-from tenure.model.evidence import BoundedRecoveryEvidence
+from tenure.model.evidence import BoundedRecoveryEvidence, make_evidence
+from tenure.model.instant import parse_instant, to_datetime
 from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork
 from tenure.model.operation import ProviderOperationClaim
+
+_LEAVE_SECONDS: Final = 5.0
+"""How long a cancelled holder may take to hand off; else its lease runs out."""
 
 
 class Holding:
@@ -37,6 +47,11 @@ class Holding:
             self.work = found
         return found
 
+    async def remaining(self) -> timedelta:
+        """Tell how much of the lease is left; negative when it has run out."""
+        ends_at = to_datetime(parse_instant(self.claim.lease_expires_at, field="lease"))
+        return ends_at - await self._ledger.now()
+
     async def renew(self, lease: timedelta) -> bool:
         """Move the lease; False when the claim is lost or nothing is open."""
         until = await self._ledger.now() + lease
@@ -46,11 +61,11 @@ class Holding:
                 claim=self.claim, lease_expires_at=until
             )
             if not isinstance(decision, Resolved):
-                return isinstance(decision, Claimed)
+                return self._keep(decision)
         decision = await self._ledger.renew_reclamation_claim(
             claim=self.claim, lease_expires_at=until
         )
-        return isinstance(decision, Claimed)
+        return self._keep(decision)
 
     async def record_uncertainty(
         self, evidence: BoundedRecoveryEvidence
@@ -78,9 +93,30 @@ class Holding:
                 return
         await self._ledger.handoff_reclamation(claim=self.claim, evidence=evidence)
 
-    async def record_reference(self, ref: ProviderAllocationRef) -> None:
+    async def leave(
+        self, *, next_look_after: timedelta, source: str, reason: str, code: str
+    ) -> None:
+        """Let go because the holder is being cancelled; for a bounded time, and without raising.
+
+        Whatever stands in the way, the lease runs out by itself.
+        """
+        with (
+            anyio.move_on_after(_LEAVE_SECONDS, shield=True),
+            contextlib.suppress(TenureError),
+        ):
+            now = await self._ledger.now()
+            evidence = make_evidence(source=source, summary=reason, observed_at=now, code=code)
+            await self.hand_off(next_look_after=next_look_after, evidence=evidence)
+
+    async def record_reference(self, ref: ProviderAllocationRef) -> ReclamationReferenceDecision:
         """Record a reference that came after the settlement."""
-        await self._ledger.record_reclamation_reference(claim=self.claim, allocation_ref=ref)
+        return await self._ledger.record_reclamation_reference(claim=self.claim, allocation_ref=ref)
+
+    def _keep(self, decision: ProviderOperationClaimDecision) -> bool:
+        if not isinstance(decision, Claimed):
+            return False
+        self.claim = decision.claim
+        return True
 
 
 async def take_over(

@@ -1,40 +1,55 @@
 """Observing open work through its provider, as one word of the plan with its evidence.
 
-Whatever a provider raises is an observation like any other: undetermined. Only the kind of the
-exception goes into evidence, never its text, which may hold a secret.
+Whatever a provider raises, and whatever answer cannot be understood, is an observation like any
+other: undetermined. An answer that nothing is there counts only past the provider's read lag.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final
 
-import anyio
 import msgspec
 
-from tenure.errors import TenureError
+from tenure.errors import InvalidInputError
 from tenure.model.allocation import ProviderAllocationRef
 from tenure.model.evidence import (
     EXHAUSTIVE_SEARCH_UNAVAILABLE,
     BoundedRecoveryEvidence,
+    check_evidence,
     make_evidence,
 )
 from tenure.model.open_work import OpenWork
 from tenure.ports.provider import (
-    Discovery,
     Found,
     FoundSeveral,
     Gone,
-    Inspection,
     ProvenAbsent,
     Provider,
     ProviderRecovery,
     Running,
     Undetermined,
 )
+from tenure.remediation.calls import Caller, describe_failure
 from tenure.remediation.plan import Observed
 
 SOURCE: Final = "tenure.controller"
-AnswerT = TypeVar("AnswerT")
+PROVIDER_ERROR: Final = "provider-error"
+MALFORMED_ANSWER: Final = "malformed-answer"
+WITHIN_READ_LAG: Final = "within-read-lag"
+TERMINATION_PENDING: Final = "termination-pending"
+_DISCOVERY: Final[Mapping[type, Observed]] = {
+    Found: "found",
+    FoundSeveral: "several",
+    ProvenAbsent: "absent",
+    Undetermined: "undetermined",
+}
+_INSPECTION: Final[Mapping[type, Observed]] = {
+    Running: "alive",
+    Gone: "gone",
+    Undetermined: "undetermined",
+}
+"""What each answer means; a running allocation whose worker is dead is told apart."""
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,107 +60,57 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     found: ProviderAllocationRef | None = None
     """The reference that a search found."""
 
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        return "nothing to look at" if self.evidence is None else self.evidence.summary
 
-async def look(work: OpenWork, provider: Provider, *, now: datetime, call_seconds: float) -> Sight:
-    """Look at one piece of open work. Never raises for anything that the provider does."""
+
+async def look(work: OpenWork, provider: Provider, caller: Caller, *, now: datetime) -> Sight:
+    """Look at one piece of open work. Never raises for anything that the provider does.
+
+    Raises:
+        ClaimLost: the claim no longer holds.
+    """
     if work.obligation == "terminal-convergence":
         return Sight(observed="nothing", evidence=None)
     recovery = provider.recovery
     if recovery is None:
-        return _undetermined(
-            now,
-            "the provider cannot search for its allocations",
-            code=EXHAUSTIVE_SEARCH_UNAVAILABLE,
+        seen = "the provider cannot search for its allocations"
+        return undetermined(now, seen, code=EXHAUSTIVE_SEARCH_UNAVAILABLE)
+    if work.references:
+        sight = await _inspect_all(work, recovery, caller, now=now)
+    else:
+        answer = await caller.call(
+            lambda: recovery.discover(mark=work.mark, begun_at=work.begun_at)
         )
-    if not work.references:
-        answer = await bounded_call(recovery.discover(mark=work.mark), call_seconds)
-        return _discovered(answer, now)
-    return await _inspect_all(work, recovery, now=now, call_seconds=call_seconds)
+        sight = _understood(answer, _DISCOVERY, now)
+    return _past_read_lag(sight, work, provider, caller, now=now)
 
 
-async def end(
-    work: OpenWork, recovery: ProviderRecovery, *, now: datetime, call_seconds: float
-) -> Sight:
-    """Ask for the end of every known allocation, and say what is seen then."""
-    sights = []
-    for ref in work.references:
-        call = recovery.terminate(mark=work.mark, allocation_ref=ref)
-        sights.append(_inspected(await bounded_call(call, call_seconds), now))
-    return _least_gone(sights)
+async def end(work: OpenWork, provider: Provider, caller: Caller, *, now: datetime) -> Sight:
+    """Ask for the end of every known allocation, and say what is seen then.
 
+    ``gone`` only when each was seen to be gone; anything else is undetermined.
 
-async def bounded_call(call: Awaitable[AnswerT], seconds: float) -> AnswerT | Exception:
-    """Await a provider's call within a hard deadline; what it raises becomes a value."""
-    try:
-        with anyio.fail_after(seconds):
-            return await call
-    except Exception as exc:  # noqa: BLE001 - a provider may raise anything; all of it is doubt
-        return exc
-
-
-def describe_failure(exc: object) -> str:
-    """Describe what a provider raised, without its text unless that is our own.
-
-    Anything else than an exception is an answer of no known type.
+    Raises:
+        ClaimLost: the claim no longer holds.
     """
-    if not isinstance(exc, Exception):
-        return f"the call answered with a value of type {type(exc).__name__}"
-    if isinstance(exc, TenureError):
-        return f"the call raised {type(exc).__name__}: {exc}"
-    if isinstance(exc, OSError) and exc.errno is not None:
-        return f"the call raised {type(exc).__name__} (errno {exc.errno})"
-    return f"the call raised {type(exc).__name__}"
-
-
-async def _inspect_all(
-    work: OpenWork, recovery: ProviderRecovery, *, now: datetime, call_seconds: float
-) -> Sight:
+    recovery = provider.recovery
+    assert recovery is not None  # something of it was seen
     sights = []
     for ref in work.references:
-        call = recovery.inspect(mark=work.mark, allocation_ref=ref)
-        sights.append(_inspected(await bounded_call(call, call_seconds), now))
-    return _least_gone(sights)
+        call = partial(recovery.terminate, mark=work.mark, allocation_ref=ref)
+        sights.append(_understood(await caller.call(call), _INSPECTION, now))
+    sight = _least_gone(sights)
+    if sight.observed in ("alive", "worker-dead"):
+        seen = f"termination was requested, the allocation is still there: {sight.summary}"
+        return undetermined(now, seen, code=TERMINATION_PENDING)
+    return _past_read_lag(sight, work, provider, caller, now=now)
 
 
-def _least_gone(sights: list[Sight]) -> Sight:
-    """Of several allocations, tell the one that is furthest from being gone."""
-    order: tuple[Observed, ...] = ("alive", "worker-dead", "undetermined", "gone")
-    return min(sights, key=lambda sight: order.index(sight.observed))
-
-
-def _inspected(answer: Inspection | Exception, now: datetime) -> Sight:
-    match answer:
-        case Running(worker="dead"):
-            return Sight(observed="worker-dead", evidence=answer.evidence)
-        case Running():
-            return Sight(observed="alive", evidence=answer.evidence)
-        case Gone():
-            return Sight(observed="gone", evidence=answer.evidence)
-        case Undetermined():
-            return Sight(observed="undetermined", evidence=answer.evidence)
-        case _:
-            return _failed(answer, now)
-
-
-def _discovered(answer: Discovery | Exception, now: datetime) -> Sight:
-    match answer:
-        case Found():
-            return Sight(observed="found", evidence=answer.evidence, found=answer.allocation_ref)
-        case FoundSeveral():
-            return Sight(observed="several", evidence=answer.evidence)
-        case ProvenAbsent():
-            return Sight(observed="absent", evidence=answer.evidence)
-        case Undetermined():
-            return Sight(observed="undetermined", evidence=answer.evidence)
-        case _:
-            return _failed(answer, now)
-
-
-def _failed(answer: object, now: datetime) -> Sight:
-    return _undetermined(now, describe_failure(answer), code="provider-error")
-
-
-def _undetermined(now: datetime, summary: str, *, code: str) -> Sight:
+def undetermined(now: datetime, summary: str, *, code: str) -> Sight:
+    """Make the sight of a doubt of our own."""
     evidence = make_evidence(source=SOURCE, summary=summary, observed_at=now, code=code)
     return Sight(observed="undetermined", evidence=evidence)
 
@@ -154,3 +119,50 @@ def doubt_delay(failure_count: int, *, first: float, longest: float) -> timedelt
     """How long to wait after the n-th doubt: doubled each time, capped."""
     doublings = min(max(failure_count - 1, 0), 30)
     return timedelta(seconds=min(first * 2**doublings, longest))
+
+
+async def _inspect_all(
+    work: OpenWork, recovery: ProviderRecovery, caller: Caller, *, now: datetime
+) -> Sight:
+    sights = []
+    for ref in work.references:
+        call = partial(recovery.inspect, mark=work.mark, allocation_ref=ref)
+        sights.append(_understood(await caller.call(call), _INSPECTION, now))
+    return _least_gone(sights)
+
+
+def _least_gone(sights: Sequence[Sight]) -> Sight:
+    """Of several allocations, tell the one that is furthest from being gone."""
+    order: tuple[Observed, ...] = ("alive", "worker-dead", "undetermined", "gone")
+    return min(sights, key=lambda sight: order.index(sight.observed))
+
+
+def _understood(answer: object, kinds: Mapping[type, Observed], now: datetime) -> Sight:
+    observed = kinds.get(type(answer))
+    if observed is None:
+        return undetermined(now, describe_failure(answer), code=PROVIDER_ERROR)
+    evidence = getattr(answer, "evidence", None)
+    try:
+        check_evidence(evidence, field="evidence")
+    except InvalidInputError:
+        seen = f"the answer {type(answer).__name__} came with malformed evidence"
+        return undetermined(now, seen, code=MALFORMED_ANSWER)
+    if isinstance(answer, Running) and answer.worker == "dead":
+        observed = "worker-dead"
+    found = answer.allocation_ref if isinstance(answer, Found) else None
+    return Sight(observed=observed, evidence=evidence, found=found)
+
+
+def _past_read_lag(
+    sight: Sight, work: OpenWork, provider: Provider, caller: Caller, *, now: datetime
+) -> Sight:
+    """Doubt that nothing is there while reads may still miss what the call made.
+
+    It may have been accepted until its deadline, and reads lag behind that.
+    """
+    lag_ms = provider.traits.read_lag_ms
+    certain_at = work.begun_at + timedelta(seconds=caller.seconds, milliseconds=lag_ms)
+    if sight.observed not in ("absent", "gone") or lag_ms == 0 or now >= certain_at:
+        return sight
+    seen = f"too early to tell, reads lag by {lag_ms} ms: {sight.summary}"
+    return undetermined(now, seen, code=WITHIN_READ_LAG)

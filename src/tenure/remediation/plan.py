@@ -17,8 +17,9 @@ Observed: TypeAlias = Literal[
     "found", "several", "absent", "alive", "worker-dead", "gone", "undetermined", "nothing"
 ]
 """``nothing``: there was nothing to look at."""
-Stop: TypeAlias = Literal["superseded", "cancelled", "past-deadline"]
-"""Why a running allocation has to end."""
+Stop: TypeAlias = Literal["superseded", "cancelled", "past-deadline", "cannot-bootstrap"]
+"""Why a running allocation has to end. ``cannot-bootstrap``: its worker has to claim its identity
+and never may, because a search found the allocation."""
 Action: TypeAlias = Literal[
     "record-discovered",
     "record-absent",

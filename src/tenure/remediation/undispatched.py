@@ -1,7 +1,8 @@
 """Executions whose submitter died before it began: nothing was called, so they are settled.
 
-A pending attempt has no operation that could be taken over, and no lease. It is given up only on
-the proven death of the process that submitted it; a living or unknown submitter may still begin.
+A pending attempt has no operation that could be taken over, and no lease. It is given up only when
+its execution was cancelled, or on the proven death of the process that submitted it; a living or
+unknown submitter may still begin.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Final
 from tenure.errors import TenureError
 from tenure.ledger.attempt_id import derive_attempt_id
 from tenure.ledger.ledger import Ledger
+from tenure.model.decision import Abandoned
 from tenure.model.execution import ExecutionRecord
 from tenure.ports.incarnation import IncarnationDead, IncarnationWitness
 from tenure.remediation.controller import Ending, WorkReport
@@ -42,24 +44,38 @@ async def abandon_if_undispatched(
 async def _settle(
     ledger: Ledger, witness: IncarnationWitness, execution: ExecutionRecord
 ) -> WorkReport | None:
-    if execution.submitted_by is None or not await _is_undispatched(ledger, execution):
-        return None
-    seen = witness.observe(execution.submitted_by)
-    if not isinstance(seen, IncarnationDead):
-        return None
     attempt_id = execution.active_attempt_id or derive_attempt_id(execution.execution_id, 1)
     try:
+        if not await _is_undispatched(ledger, execution):
+            return None
+        reason = _reason(witness, execution)
+        if reason is None:
+            return None
         if execution.active_attempt_id is None:
             await ledger.ensure_attempt(
                 execution_id=execution.execution_id, execution_attempt_id=attempt_id
             )
-        await ledger.abandon_pending_attempt(
+        decision = await ledger.abandon_pending_attempt(
             execution_attempt_id=attempt_id, execution_id=execution.execution_id
         )
-    except TenureError as exc:
-        return _report(execution, attempt_id, "failed", str(exc))
-    detail = f"its submitter died before it began: {seen.reason}"
-    return _report(execution, attempt_id, "closed", detail)
+    except Exception as exc:  # noqa: BLE001 - one execution's trouble never stops the others
+        seen = str(exc) if isinstance(exc, TenureError) else type(exc).__name__
+        return _report(execution, attempt_id, "failed", seen)
+    if not isinstance(decision, Abandoned):
+        return None  # somebody began it, or ended it, in between
+    return _report(execution, attempt_id, "closed", reason)
+
+
+def _reason(witness: IncarnationWitness, execution: ExecutionRecord) -> str | None:
+    """Say why nobody can or may begin it any more, or None."""
+    if execution.cancellation is not None:
+        return "it was cancelled before it began"
+    if execution.submitted_by is None:
+        return None
+    seen = witness.observe(execution.submitted_by)
+    if not isinstance(seen, IncarnationDead):
+        return None
+    return f"its submitter died before it began: {seen.reason}"
 
 
 async def _is_undispatched(ledger: Ledger, execution: ExecutionRecord) -> bool:
