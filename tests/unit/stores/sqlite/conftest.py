@@ -27,7 +27,7 @@ async def open_store(path: Path, clock: SetClock) -> AsyncIterator[OpenStore]:
 
         async def open_one(path: Path | None = None, **options: object) -> SqliteStore:
             arguments = {"name": "sqlite:ledger.db", "clock": clock} | options
-            store = await open_sqlite_store(str(path or default), **arguments)  # type: ignore[arg-type]
+            store = await open_sqlite_store(str(path or default), **arguments)
             stack.push_async_callback(store.aclose)
             return store
 

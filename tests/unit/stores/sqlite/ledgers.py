@@ -210,7 +210,7 @@ def start_python(code: str, *arguments: str, **options: object) -> subprocess.Po
         stderr=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[4],
-        **options,  # type: ignore[call-overload]
+        **options,
     )
 
 

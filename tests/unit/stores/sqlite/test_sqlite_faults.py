@@ -36,7 +36,7 @@ class FaultyFile(apsw.VFSFile):
     """A file whose writes and syncs fail while the test wants them to."""
 
     def __init__(self, vfs: "FaultyDisk", name: object, flags: list[int]) -> None:
-        super().__init__("unix", name, flags)  # type: ignore[arg-type]
+        super().__init__("unix", name, flags)
         self._vfs = vfs
         self._is_log = bool(flags[0] & apsw.SQLITE_OPEN_WAL)
 

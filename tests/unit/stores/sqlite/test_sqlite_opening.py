@@ -89,7 +89,7 @@ async def refusal(path: Path, **options: object) -> LedgerOpenError:
     """Try to open, and make sure that nothing changed."""
     before = photograph(path.parent) if path.parent.exists() else {}
     with pytest.raises(LedgerOpenError) as caught:
-        await open_sqlite_store(str(path), name="sqlite:ledger.db", **options)  # type: ignore[arg-type]
+        await open_sqlite_store(str(path), name="sqlite:ledger.db", **options)
     assert (photograph(path.parent) if path.parent.exists() else {}) == before
     assert "sqlite:ledger.db" in str(caught.value)
     assert "\n" not in str(caught.value)
