@@ -1,7 +1,7 @@
 """Opening: from a path to a ledger, or to a refusal that says why and leaves the disk as it was."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -81,12 +81,19 @@ async def open_sqlite_store(
         busy_timeout_seconds=busy_timeout_seconds,
     )
     writing = WorkerThread("tenure-sqlite-writer")
+    opened: list[Writer] = []
     try:
-        writer = await writing.run(lambda: _open_writer(request))
+        await writing.run(lambda: opened.append(_open_writer(request)))
     except BaseException:
-        writing.stop()
+        writing.stop(lambda: _close_all(opened))  # a cancelled caller leaves nothing open
         raise
+    (writer,) = opened
     return SqliteStore(writer=writer, writing=writing, reader=Reader(writer.location))
+
+
+def _close_all(writers: Sequence[Writer]) -> None:
+    for writer in writers:
+        writer.close()
 
 
 def _open_writer(request: _Request) -> Writer:

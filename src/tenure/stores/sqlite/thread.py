@@ -34,7 +34,7 @@ class WorkerThread:
         self._jobs.put(lambda: _answer(loop, future, work))
         return await future
 
-    def stop(self, cleanup: _Job = lambda: None) -> None:
+    def stop(self, cleanup: _Job) -> None:
         """Finish what was handed in, run ``cleanup``, and end; to be called once, from anywhere."""
         self._jobs.put(cleanup)
         self._jobs.put(None)

@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -455,6 +456,31 @@ async def test_handles_that_create_one_ledger_at_once_get_one(tmp_path: Path) ->
     assert await count(stores[0]) == 8
     for store in stores:
         await store.aclose()
+
+
+async def test_a_cancelled_opening_leaves_nothing_open(ledger: Path) -> None:
+    blocker = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    threads = set(threading.enumerate())
+
+    def slow(*_: object) -> str:
+        loop.call_soon_threadsafe(blocker.set)
+        assert go_on.wait(10)
+        return "3.54.1"
+
+    go_on = threading.Event()
+    with patch("apsw.sqlite_lib_version", slow):
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(open_sqlite_store(str(ledger), name="sqlite:ledger.db"))
+            await blocker.wait()
+            task.cancel()
+        go_on.set()
+        for thread in set(threading.enumerate()) - threads:
+            if thread.name.startswith("tenure"):
+                await asyncio.to_thread(thread.join, 10)
+                assert not thread.is_alive()
+    assert task.cancelled()
+    assert names_in(ledger.parent) == [ledger.name]
 
 
 async def test_looking_at_a_ledger_drops_no_lock_of_this_process(

@@ -15,6 +15,7 @@ from tests.unit.stores.sqlite.ledgers import (
     reclamation,
     save,
     settled,
+    submitted,
 )
 
 from tenure.errors import CorruptRecordError
@@ -160,14 +161,18 @@ async def test_recoverable_attempts_come_by_creation_then_by_id(store: SqliteSto
 async def test_the_journal_is_filtered_by_execution_and_attempt_before_the_limit(
     store: SqliteStore,
 ) -> None:
+    await save(
+        store, submitted("e"), submitted("f"), attempt("a"), attempt("a2"), attempt("b", "f")
+    )
     noise = [entry("noise", execution_id="f", execution_attempt_id="b")] * 20
     ours = [
         entry("created", execution_attempt_id=None),
         entry("begun"),
         entry("begun", execution_attempt_id="a2"),
-        entry("strayed", execution_id="f"),
+        entry("ended"),
+        entry("strayed", execution_id="nobody", execution_attempt_id=None),
     ]
-    await save(store, entries=[*noise, *ours])
+    await save(store, entries=[*noise, *ours, *noise])
 
     async def page(execution_id: str | None, attempt_id: str | None, after: int = 0) -> list[int]:
         found = await store.journal(
@@ -176,11 +181,15 @@ async def test_the_journal_is_filtered_by_execution_and_attempt_before_the_limit
         return [e.sequence for e in found]
 
     assert await page("e", None) == [21, 22, 23]
+    assert await page("e", None, 23) == [24]
     assert await page(None, "a") == [22, 24]
-    assert await page("e", "a") == [22]
+    assert await page("e", "a", 22) == [24]
+    assert await page("f", "a") == []
     assert await page(None, None) == [1, 2, 3]
-    assert await page(None, None, 22) == [23, 24]
-    assert await page("f", None, 19) == [20, 24]
+    assert await page(None, None, 44) == [45]
+    assert await page("f", "b", 19) == [20, 26, 27]
+    assert await page("nobody", None) == [25]
+    assert await page(None, "none") == await page("none", None) == []
 
 
 async def test_a_journal_entry_comes_back_with_all_its_facts(
