@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any, cast
 
 import msgspec
@@ -28,9 +29,11 @@ from tenure.ports.incarnation import (
 from tenure.ports.provider import SpooledOutcome
 from tenure.ports.store import Store
 from tenure.remediation.controller import Controller, WorkReport
+from tenure.remediation.holding import Holding
 from tenure.remediation.settings import ControllerSettings
 
 LEASE_MS = 15_000
+LEASE = timedelta(milliseconds=LEASE_MS)
 SETTLING = frozenset(
     {
         "outcome-committed",
@@ -131,6 +134,32 @@ class Scene:
         """Read the only open work."""
         (work,) = await self.ledger.list_open()
         return work
+
+    async def hold(self, owner: str = "c-1") -> tuple[Controller, Holding]:
+        """Take the only open work over."""
+        controller = self.controller(owner)
+        holding = await controller.take_over(await self.work())
+        assert holding is not None
+        return controller, holding
+
+    async def supersede(self, first: str) -> None:
+        """Replace the active attempt by ``second``."""
+        await self.ledger.ensure_attempt(
+            execution_id="e", execution_attempt_id="second", replaces=first, supersede=True
+        )
+
+    async def cancel(self) -> None:
+        """Ask for the end of ``e``."""
+        await self.ledger.request_cancellation(execution_id="e", requested_by="user")
+
+    async def converge(self, *, rounds: int = 10, step_ms: int = 3_000) -> None:
+        """Let new controllers work, one after the other, until nothing is owed."""
+        for number in range(rounds):
+            await self.run(self.controller(f"later-{number}"))
+            if not await self.ledger.list_open():
+                return
+            self.clock.advance(step_ms)
+        pytest.fail(f"still owed: {self.reports[-1]}")
 
     async def owed(self) -> list[str]:
         """Name what is open: the obligation of an operation, or the reclamation."""

@@ -127,7 +127,8 @@ class World:
         del begun_at
 
         async def act() -> port.Discovery:
-            seen = [m for m in self.machines if m.mark == mark and self._is_visible(m)]
+            visible = [m for m in self.machines if m.mark == mark and self._is_visible(m)]
+            seen = [m for m in visible if m.exists] or visible[-1:]  # what ended is told, too
             if len(seen) > 1:
                 refs = [m.ref for m in seen]
                 evidence = self.evidence("several", code="ambiguous-allocation-match")
