@@ -1,8 +1,8 @@
 """A controller that kills itself with SIGKILL at a chosen point around its one provider call.
 
 Run as ``python dying_controller.py LEDGER_URL EXECUTION POINT COMMAND...``, with
-``TENURE_STATE_DIR`` set. ``POINT`` is one of ``submitted`` (no attempt yet), ``begun`` (granted, nothing called) and
-``called`` (the provider has acted, its answer is not recorded).
+``TENURE_STATE_DIR`` set. ``POINT`` is one of ``submitted`` (no attempt yet), ``begun`` (granted,
+nothing called) and ``called`` (the provider has acted, its answer is not recorded).
 """
 
 import os
