@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from tests.unit.stores.sqlite.files import make_ledger
 from tests.unit.stores.sqlite.ledgers import OpenStore, SetClock
 
 from tenure.stores.sqlite import SqliteStore, open_sqlite_store
@@ -32,6 +33,13 @@ async def open_store(path: Path, clock: SetClock) -> AsyncIterator[OpenStore]:
             return store
 
         yield open_one
+
+
+@pytest.fixture
+async def ledger(path: Path) -> Path:
+    """Make a ledger that nobody has open."""
+    await make_ledger(path)
+    return path
 
 
 @pytest.fixture
