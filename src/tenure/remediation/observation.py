@@ -141,7 +141,7 @@ def _understood(answer: object, kinds: Mapping[type, Observed], now: datetime) -
     observed = kinds.get(type(answer))
     if observed is None:
         return undetermined(now, describe_failure(answer), code=PROVIDER_ERROR)
-    evidence = getattr(answer, "evidence", None)
+    evidence, found = getattr(answer, "evidence", None), None
     try:
         check_evidence(evidence, field="evidence")
     except InvalidInputError:
@@ -149,7 +149,11 @@ def _understood(answer: object, kinds: Mapping[type, Observed], now: datetime) -
         return undetermined(now, seen, code=MALFORMED_ANSWER)
     if isinstance(answer, Running) and answer.worker == "dead":
         observed = "worker-dead"
-    found = answer.allocation_ref if isinstance(answer, Found) else None
+    if isinstance(answer, Found):
+        found = answer.allocation_ref
+        if type(found) is not ProviderAllocationRef:
+            seen = "the answer Found came without a reference"
+            return undetermined(now, seen, code=MALFORMED_ANSWER)
     return Sight(observed=observed, evidence=evidence, found=found)
 
 
