@@ -19,6 +19,17 @@ _PASSING_ON: Final = frozenset({"run", "wait"})
 _COMMANDS: Final[Mapping[str, str]] = {
     "run": "tenure.cli.run:run",
     "wait": "tenure.cli.wait:wait",
+    "ls": "tenure.cli.ls:ls",
+    "show": "tenure.cli.show:show",
+    "owed": "tenure.cli.owed:owed",
+    "recover": "tenure.cli.recover:recover",
+    "cancel": "tenure.cli.cancel:cancel",
+    "version": "tenure.cli.version:version",
+}
+_LEDGER_COMMANDS: Final[Mapping[str, str]] = {
+    "init": "tenure.cli.ledger:init",
+    "upgrade": "tenure.cli.ledger:upgrade",
+    "check": "tenure.cli.ledger:check",
 }
 _INTERRUPTED: Final = SIGNAL_BASE + 2
 
@@ -59,6 +70,10 @@ def make_app() -> App:
     )
     for name, home in _COMMANDS.items():
         app.command(home, name=name)
+    ledger = App(name="ledger", help="Make, upgrade and examine a ledger.")
+    for name, home in _LEDGER_COMMANDS.items():
+        ledger.command(home, name=name)
+    app.command(ledger)
     return app
 
 

@@ -1,5 +1,6 @@
 """How executions are told: one word, one line, one JSON document."""
 
+import shlex
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -122,6 +123,15 @@ def describe_end(end: ExecutionEnd, evidence: BoundedRecoveryEvidence | None) ->
             return f"paused at gate {paused.paused_at_gate_id}"
         case _:
             return _describe_without_outcome(end, evidence)
+
+
+def describe_command(execution: ExecutionRecord) -> str:
+    """Show what an execution runs, as it would be typed."""
+    submission = execution.submission
+    command = None if submission is None else submission.instruction.get("command")
+    if not isinstance(command, list):
+        return "" if submission is None else submission.workflow_id
+    return shlex.join(map(str, command))
 
 
 def document_of(

@@ -49,7 +49,11 @@ async def wait(
                 await _put_unended(host, execution_id)
             return NOT_ENDED
         return await report_end(
-            terminal, host.ledger, waiting.end, json=common.json, has_leftovers=False
+            terminal,
+            host.ledger,
+            waiting.end,
+            json=common.json,
+            has_leftovers=waiting.has_leftovers,
         )
 
 

@@ -20,6 +20,7 @@ DRAIN_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 60.0
 """How long the ledger may be unavailable in one go before a wait gives up."""
 RETRY_SECONDS: Final = 1.0
+END_POLL_SECONDS: Final = 0.5
 T = TypeVar("T")
 
 
@@ -31,6 +32,7 @@ class Waiting:
         self._host = host
         self._terminal = terminal
         self._execution_id = execution_id
+        self._waited = anyio.Event()
         self._attended = anyio.Event()
         self._passed = anyio.Event()
         self.end: ExecutionEnd | None = None
@@ -44,22 +46,37 @@ class Waiting:
         follower = OutputFollower(self._terminal, host.ledger, host.providers)
         async with anyio.create_task_group() as group:
             group.start_soon(keep_status, self._terminal, host.ledger, self._execution_id)
-            if dispatch is not None:
+            group.start_soon(self._wait)
+            if dispatch is None:
+                self._attended.set()
+            else:
                 group.start_soon(self._attend, dispatch)
             if output:
                 group.start_soon(self._pass_on, follower)
-            self.end = await self._patiently(
-                lambda: host.authority.wait(execution_id=self._execution_id)
-            )
-            if dispatch is not None:
-                with anyio.move_on_after(LEFTOVER_SECONDS):
-                    await self._attended.wait()
-                self.has_leftovers = not self._attended.is_set()
+            await self._until_end()
+            with anyio.move_on_after(LEFTOVER_SECONDS):
+                await self._waited.wait()
+                await self._attended.wait()
+            self.has_leftovers = not (self._waited.is_set() and self._attended.is_set())
             follower.end()
             if output:
                 with anyio.move_on_after(DRAIN_SECONDS if self.has_leftovers else None):
                     await self._passed.wait()
             group.cancel_scope.cancel()
+
+    async def _until_end(self) -> None:
+        """Return when the end is known, though what was left behind may still be looked after."""
+        find = self._host.authority.find_end
+        while self.end is None:
+            with anyio.move_on_after(END_POLL_SECONDS):
+                await self._waited.wait()
+            if self.end is None:
+                self.end = await self._patiently(lambda: find(execution_id=self._execution_id))
+
+    async def _wait(self) -> None:
+        wait = self._host.authority.wait
+        self.end = await self._patiently(lambda: wait(execution_id=self._execution_id))
+        self._waited.set()
 
     async def _attend(self, dispatch: Dispatch) -> None:
         await self._patiently(lambda: self._host.authority.attend(dispatch))

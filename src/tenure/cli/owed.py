@@ -1,0 +1,93 @@
+"""``tenure owed``: list what may still be running, and why that is not known for sure."""
+
+from datetime import datetime
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tenure.cli.debt import Debt, describe_holder, judge, list_all_open
+from tenure.cli.duration import render_clock, render_relative
+from tenure.cli.exit_code import OK
+from tenure.cli.host import open_existing
+from tenure.cli.options import Common, Flag
+from tenure.cli.table import render_facts, render_title
+from tenure.cli.writing import formed, put, put_json
+from tenure.wiring.witness import HostWitness
+
+
+async def owed(
+    *,
+    all_: Annotated[Flag, Parameter(name="--all")] = False,
+    common: Common = Common(),  # noqa: B008 - it is frozen
+) -> int:
+    """List what may still be running, since when, who answers for it, and what one may do.
+
+    Attempts that run as they should are only counted. Nothing is looked at but the ledger.
+
+    Args:
+        all_: Show also what runs as it should.
+        common: Options of every command.
+    """
+    async with open_existing(common) as ledger:
+        now = await ledger.now()
+        witness = HostWitness()
+        debts = [judge(work, witness, now, ledger.url) for work in await list_all_open(ledger)]
+        shown = [debt for debt in debts if all_ or not debt.is_healthy]
+        hidden = len(debts) - len(shown)
+        if common.json:
+            put_json(
+                {
+                    "ledgerUrl": ledger.url,
+                    "now": now,
+                    "owed": [formed(_document(debt)) for debt in shown],
+                    "hiddenCount": hidden,
+                }
+            )
+            return OK
+        for debt in shown:
+            put(_render(debt, now) + "\n")
+        put(_summary(len(shown), hidden, ledger.url))
+    return OK
+
+
+def _document(debt: Debt) -> dict[str, object]:
+    return {
+        "work": debt.work,
+        "holder": debt.holder,
+        "isHealthy": debt.is_healthy,
+        "reason": debt.reason,
+        "advice": debt.advice,
+    }
+
+
+def _render(debt: Debt, now: datetime) -> str:
+    work = debt.work
+    doubt = ""
+    if work.last_failure is not None:
+        times = "" if work.failure_count == 1 else f" ({work.failure_count} doubts)"
+        doubt = f"{work.last_failure.summary}{times}"
+    facts = [
+        ("why", debt.reason),
+        ("last seen", doubt),
+        (
+            "since",
+            f"{render_clock(work.opened_at)[:8]}Z ({render_relative(work.opened_at, now=now)})",
+        ),
+        ("held by", describe_holder(work, debt.holder, now)),
+        ("next look", render_relative(work.next_look_at, now=now)),
+        ("attempt", f"{work.execution_attempt_id} of provider {work.provider_id}"),
+        ("mark", work.mark),
+        ("do", debt.advice),
+    ]
+    indented = "\n".join(f"  {line}" for line in render_facts(facts).split("\n"))
+    return f"{render_title(work.execution_id)}\n{indented}"
+
+
+def _summary(shown: int, hidden: int, url: str) -> str:
+    owing = f"{shown} owed in {url}" if shown else f"nothing is owed in {url}"
+    if not hidden:
+        return owing
+    verb = "attempt runs" if hidden == 1 else "attempts run"
+    return f"{owing}; {hidden} {verb} as they should and are not shown (--all)".replace(
+        "runs as they should and are", "runs as it should and is"
+    )

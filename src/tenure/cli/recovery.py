@@ -1,0 +1,164 @@
+"""Working off what is owed until nothing is left that can be settled now.
+
+Everything that is open is looked at once. After that only what has a reason to be looked at again
+is: a lease that has to run out first, a doubt (a bounded number of times), an allocation that is
+given a moment to end by itself. What runs as it should is left alone.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, Literal, TypeAlias
+
+import anyio
+
+from tenure.cli.debt import Debt, describe_holder, judge
+from tenure.cli.host import Host
+from tenure.cli.timeline import read_whole_journal
+from tenure.model.journal import JournalEntry
+from tenure.remediation.controller import WorkReport
+from tenure.remediation.holding import find_open_work
+from tenure.remediation.undispatched import settle_undispatched
+
+DOUBTS_MAX: Final = 5
+"""How often something doubtful is looked at, each time when its next look is due."""
+DOUBT_WAIT_MAX: Final = timedelta(seconds=30)
+"""What is to be looked at later than that is reported instead."""
+LEASES_MAX: Final = 2
+"""How many leases of one piece of work are waited for; a holder that renews more often is alive."""
+GRACE_LOOKS_MAX: Final = 60
+_MOMENT: Final = timedelta(milliseconds=500)
+
+Ending: TypeAlias = Literal["settled", "running", "held", "doubtful", "unreachable", "failed"]
+"""``settled``: nothing of it is owed any more. ``running``: as it should. The others are owed."""
+
+
+@dataclass(kw_only=True)
+class Case:
+    """What is known about one attempt in the course of a recovery."""
+
+    execution_id: str
+    execution_attempt_id: str
+    ending: Ending = "doubtful"
+    detail: str = ""
+    until: datetime | None = None
+    retry_at: datetime | None = None
+    """When to look again; None when there is nothing more to do here."""
+    looks: int = 0
+    leases: set[datetime] = field(default_factory=set)
+    did: Sequence[JournalEntry] = ()
+    """What happened to it meanwhile, whoever did it."""
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether something of it is left that could not be settled."""
+        return self.ending not in ("settled", "running")
+
+
+class Recovery:
+    """One recovery of one ledger. A pass that is cut anywhere is resumed from the ledger alone."""
+
+    def __init__(self, host: Host, *, say: Callable[[str], Awaitable[None]]) -> None:
+        """Work through ``host``; what it waits for is told to ``say``."""
+        self._host = host
+        self._say = say
+        self._cases: dict[str, Case] = {}
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """All attempts that were looked at, by execution."""
+        return sorted(self._cases.values(), key=lambda case: case.execution_id)
+
+    async def run(self, *, wait: bool) -> None:
+        """Look at everything once, then at what has to be looked at again, if wanted."""
+        ledger, controller = self._host.ledger, self._host.authority.controller
+        began_at = await ledger.now()
+        await self._note_all(await settle_undispatched(ledger, self._host.witness))
+        await self._note_all(await controller.run_pass(due_only=False))
+        while wait and (due := await self._next_due()):
+            for execution_id in due:
+                reports = await controller.run_pass(execution_id=execution_id, due_only=False)
+                await self._note_all(reports)
+        for case in self._cases.values():
+            if case.ending != "running":
+                case.did = await self._read_what_happened(case, began_at)
+
+    async def _next_due(self) -> Sequence[str]:
+        """Wait until something is due; nothing when nothing ever will be."""
+        waiting = [case for case in self._cases.values() if case.retry_at is not None]
+        if not waiting:
+            return ()
+        now = await self._host.ledger.now()
+        first = min(case.retry_at for case in waiting if case.retry_at is not None)
+        await anyio.sleep(max(0.0, (first - now).total_seconds()))
+        now = await self._host.ledger.now()
+        due = {c.execution_id for c in waiting if c.retry_at is not None and c.retry_at <= now}
+        return sorted(due)
+
+    async def _note_all(self, reports: Sequence[WorkReport]) -> None:
+        for report in reports:
+            case = self._cases.setdefault(
+                report.execution_attempt_id,
+                Case(
+                    execution_id=report.execution_id,
+                    execution_attempt_id=report.execution_attempt_id,
+                ),
+            )
+            await self._note(case, report)
+
+    async def _note(self, case: Case, report: WorkReport) -> None:
+        ledger = self._host.ledger
+        work = await find_open_work(ledger, case.execution_id, case.execution_attempt_id)
+        case.looks += 1
+        case.detail, case.until, case.retry_at = report.detail, report.until, None
+        if work is None:
+            failed = report.ending == "failed"
+            case.ending = "failed" if failed else "settled"
+            return
+        now = await ledger.now()
+        debt = judge(work, self._host.witness, now, ledger.url)
+        match report.ending:
+            case "kept" if work.kind == "operation":
+                case.ending = "running"
+            case "held":
+                await self._note_held(case, debt, now)
+            case "unreachable":
+                case.ending = "unreachable"
+            case "kept" | "closed":
+                case.ending = "doubtful"
+                case.retry_at = now + _MOMENT if case.looks <= GRACE_LOOKS_MAX else None
+            case _:
+                case.ending = "failed" if report.ending == "failed" else "doubtful"
+                self._look_again(case, work.next_look_at, now)
+
+    def _look_again(self, case: Case, next_look_at: datetime, now: datetime) -> None:
+        at = max(next_look_at, now + _MOMENT)
+        if case.looks < DOUBTS_MAX and at - now <= DOUBT_WAIT_MAX:
+            case.retry_at = at
+        case.until = at
+
+    async def _note_held(self, case: Case, debt: Debt, now: datetime) -> None:
+        """Wait for a lease, unless it is one of a living process that looks after it."""
+        work, until = debt.work, debt.work.lease_expires_at
+        is_wanted = work.active and work.kind == "operation" and not work.cancellation_requested
+        case.detail = f"held by {describe_holder(work, debt.holder, now)}"
+        case.until = until
+        if debt.is_healthy or (debt.holder == "alive" and is_wanted):
+            case.ending = "running"
+            return
+        case.ending = "held"
+        if until is None or until <= now:
+            case.retry_at = now
+            return
+        if until not in case.leases:
+            if len(case.leases) >= LEASES_MAX:
+                return
+            case.leases.add(until)
+            await self._say(f"{case.execution_id} is {case.detail}; waiting")
+        case.retry_at = min(until, now + 2 * _MOMENT)
+
+    async def _read_what_happened(self, case: Case, since: datetime) -> Sequence[JournalEntry]:
+        entries = await read_whole_journal(
+            self._host.ledger, execution_attempt_id=case.execution_attempt_id
+        )
+        return [entry for entry in entries if entry.last_at >= since]

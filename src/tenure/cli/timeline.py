@@ -1,0 +1,83 @@
+"""The journal as a timeline."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tenure.cli.duration import render_clock, render_span
+from tenure.cli.table import render_table
+from tenure.ledger.ledger import Ledger
+from tenure.model.journal import JOURNAL_PAGE_MAX, JournalEntry
+from tenure.model.json_value import JsonValue
+from tenure.wire.json_text import dump_json
+
+_ACTOR_LENGTH: Final = 24
+_SHOWN_LENGTH: Final = 160
+"""Longest detail; the JSON document has all of it."""
+_LEFT_OUT: Final = frozenset({"execution-submitted"})
+"""Events whose detail stands above the timeline already."""
+
+
+async def read_whole_journal(
+    ledger: Ledger,
+    *,
+    execution_id: str | None = None,
+    execution_attempt_id: str | None = None,
+    after: int = 0,
+) -> list[JournalEntry]:
+    """Read all entries of an execution or of an attempt."""
+    entries: list[JournalEntry] = []
+    while True:
+        page = await ledger.read_journal(
+            execution_id=execution_id,
+            execution_attempt_id=execution_attempt_id,
+            after=entries[-1].sequence if entries else after,
+            limit=JOURNAL_PAGE_MAX,
+        )
+        entries.extend(page)
+        if len(page) < JOURNAL_PAGE_MAX:
+            return entries
+
+
+def render_timeline(entries: Sequence[JournalEntry]) -> str:
+    """Lay entries out: when, how long after the first, what, who, and on what evidence."""
+    if not entries:
+        return "nothing"
+    first = entries[0].at
+    rows = [
+        (
+            render_clock(entry.at),
+            f"+{render_span(entry.at - first)}",
+            describe_event(entry),
+            _shorten(entry.actor),
+            _describe_evidence(entry),
+        )
+        for entry in entries
+    ]
+    return render_table(("UTC", "AFTER", "WHAT", "WHO", "EVIDENCE AND FACTS"), rows)
+
+
+def describe_event(entry: JournalEntry) -> str:
+    """Name what happened, and how often."""
+    if entry.count == 1:
+        return entry.event
+    return f"{entry.event}, {entry.count} times until {render_clock(entry.last_at)}"
+
+
+def _describe_evidence(entry: JournalEntry) -> str:
+    parts = []
+    if entry.evidence is not None:
+        code = "" if entry.evidence.code is None else f" [{entry.evidence.code}]"
+        parts.append(f"{entry.evidence.summary}{code}")
+    if entry.event not in _LEFT_OUT:
+        parts += [f"{name}={_show(value)}" for name, value in entry.detail.items()]
+    return "; ".join(parts)
+
+
+def _show(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else dump_json(value)
+    return text if len(text) <= _SHOWN_LENGTH else text[:_SHOWN_LENGTH] + "…"
+
+
+def _shorten(actor: str) -> str:
+    """Keep the end of a long name: it is what tells incarnations apart."""
+    return actor if len(actor) <= _ACTOR_LENGTH else "…" + actor[-_ACTOR_LENGTH + 1 :]
