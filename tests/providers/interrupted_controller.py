@@ -15,8 +15,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tenure.ports.provider import ProvisionRequest
-from tenure.providers.detached import DetachedProvider, launch, provider
-from tenure.providers.detached.folder import AttemptFolder
+from tenure.providers.detached import DetachedProvider
+from tenure.providers.detached.provider import DetachedLauncher
+from tenure.providers.local import launch
+from tenure.providers.local.folder import AttemptFolder
 
 POINTS = {
     "called": (DetachedProvider, "_provision", False),
@@ -24,7 +26,7 @@ POINTS = {
     "lock-taken": (AttemptFolder, "lock", True),
     "request-written": (AttemptFolder, "write_request", True),
     "spawned": (launch, "_spawn", True),
-    "returned": (provider, "launch_agent", True),
+    "returned": (DetachedLauncher, "launch", True),
 }
 
 

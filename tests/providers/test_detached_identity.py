@@ -251,7 +251,8 @@ async def main():
     ref = ProviderAllocationRef(provider_id="detached", provider_data=json.loads(data))
     for act in (provider.recovery.inspect, provider.recovery.terminate):
         print(type(await act(mark=mark, allocation_ref=ref)).__name__)
-    print(type(await provider.recovery.discover(mark=mark, begun_at=datetime(2000, 1, 1, tzinfo=UTC))).__name__)
+    begun_at = datetime(2000, 1, 1, tzinfo=UTC)
+    print(type(await provider.recovery.discover(mark=mark, begun_at=begun_at)).__name__)
 asyncio.run(main())
 """
 

@@ -19,7 +19,7 @@ from tenure.model.decision import AcceptedOutcome
 from tenure.model.execution import ExecutionSubmission, SettlementRecord
 from tenure.model.result import CancelledResult, CompletedResult, FailedResult
 from tenure.ports.provider import Allocated, Gone, ProvisionRequest
-from tenure.providers.detached.launch import AGENT_COMMAND
+from tenure.providers.local.launch import AGENT_COMMAND
 from tenure.wiring.ledgers import open_ledger
 
 

@@ -61,6 +61,8 @@ PLANTS = [
     plant("stores-independent", "tenure.stores.sqlite", "tenure.stores.memory"),
     plant("stores-independent", "tenure.stores.memory", "tenure.stores.planted"),
     plant("providers-independent", "tenure.providers.one", "tenure.providers.two"),
+    plant("providers-independent", "tenure.providers.process.planted", "tenure.providers.detached"),
+    plant("providers-independent", "tenure.providers.local", "tenure.providers.detached.planted"),
     plant("driver-stays-home", "tenure.ledger.planted", "apsw"),
     plant("driver-stays-home", "tenure.stores.planted", "apsw"),
     plant("driver-stays-home", "tenure", "apsw"),

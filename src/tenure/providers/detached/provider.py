@@ -1,63 +1,50 @@
-"""The provider: one agent for each attempt, on this machine, independent of who started it."""
+"""The provider: agents that are independent of who started them."""
 
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Final
 
-import msgspec
-from anyio import to_thread
+from tenure.machine import HeldLock, identify
+from tenure.providers.local.folder import AttemptFolder
+from tenure.providers.local.launch import AGENT_COMMAND, Children, start_agent
+from tenure.providers.local.provider import GRACE_SECONDS, LocalProvider
+from tenure.providers.local.reference import Allocation, Form
 
-from tenure.errors import InvalidInputError, ProviderError
-from tenure.machine import HeldLock, boottime_ms, read_host
-from tenure.machine.host import INITIAL_PID_NAMESPACE
-from tenure.model.evidence import PRE_REQUEST_REJECTION, make_evidence
-from tenure.model.json_value import JsonObject
-from tenure.ports.provider import (
-    Allocated,
-    ConfirmedAbsent,
-    OutputPage,
-    ProviderRecovery,
-    ProviderTraits,
-    ProvisionAnswer,
-    ProvisionRequest,
-)
-from tenure.providers.detached.folder import AttemptFolder
-from tenure.providers.detached.launch import AGENT_COMMAND, Children, NotLaunchedError, launch_agent
-from tenure.providers.detached.recovery import DetachedRecovery
-from tenure.providers.detached.reference import PROVIDER_ID, Allocation, render_reference
-from tenure.wire import attempt_folder
-from tenure.wire.attempt_folder import (
-    AttemptRequest,
-    Deadline,
-    Instruction,
-    LockIdentity,
-    instruction_from_json,
-)
-
-GRACE_SECONDS: Final = 7.0
-"""After SIGTERM: the agent's own grace of 5 s for the command, and 2 s to deliver."""
-_MILLISECOND: Final = timedelta(milliseconds=1)
+PROVIDER_ID: Final = "detached"
 
 
-class _Refusal(msgspec.Struct, frozen=True):
-    """Nothing was started, and this call starts nothing any more."""
+class DetachedLauncher:
+    """Starts agents that are killed by nothing that ends us: no terminal, no group, no pipe."""
 
-    reason: str
+    def __init__(self, command: Sequence[str], children: Children) -> None:
+        """Take the agent's program, and where to leave what has to be reaped."""
+        self._command = tuple(command)
+        self._children = children
+
+    def launch(
+        self,
+        folder: AttemptFolder,
+        lock: HeldLock,
+        *,
+        seconds: float,  # noqa: ARG002  (a start takes no time)
+    ) -> Allocation:
+        """Start the agent in a session of its own, with the lock and no other descriptor of ours.
+
+        Raises:
+            NotLaunchedError: no process was made, or it could not become an agent.
+            OSError: it was made, and cannot be named.
+        """
+        pid = start_agent(self._command, folder=folder.path, lock=lock, environment={})
+        try:
+            agent = identify(pid)
+        finally:
+            self._children.add(pid)
+        assert agent is not None  # a child that nobody can have reaped yet
+        return Allocation(agent=agent, lock=lock.inode)
 
 
-class _Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What to start, checked, and by when."""
-
-    request: ProvisionRequest
-    instruction: Instruction
-    deadline: Deadline | None
-    call_ends_boot_ms: int
-    """The host's boot-time clock at the end of the call."""
-
-
-class DetachedProvider:
+class DetachedProvider(LocalProvider):
     """Agents on this machine that survive their starter, each with a folder and a lock.
 
     Linux only, on a local file system. All methods may be called concurrently.
@@ -84,166 +71,13 @@ class DetachedProvider:
         Raises:
             ProviderError: this machine cannot say who it is.
         """
-        try:
-            reach = _reach()
-        except OSError as exc:
-            advice = "it needs Linux with its own /proc"
-            raise ProviderError(provider_id=PROVIDER_ID, seen=str(exc), advice=advice) from exc
-        self.traits = ProviderTraits(allocation_lifetime="provider-managed", reach=reach)
-        self._root = root.absolute()
-        self._now = now
-        self._agent_command = tuple(agent_command)
-        self._children = Children()
-        self.recovery: ProviderRecovery | None = DetachedRecovery(
-            root=self._root, now=now, children=self._children, grace_seconds=grace_seconds
+        children = Children()
+        super().__init__(
+            form=Form(provider_id=PROVIDER_ID, is_kept=False),
+            lifetime="provider-managed",
+            launcher=DetachedLauncher(agent_command, children),
+            children=children,
+            root=root,
+            now=now,
+            grace_seconds=grace_seconds,
         )
-
-    def check_instruction(self, instruction: JsonObject) -> None:
-        """Check that it is a command, a folder and nothing else.
-
-        Raises:
-            InvalidInputError: it is not.
-        """
-        instruction_from_json(instruction, field="instruction")
-
-    async def provision(self, request: ProvisionRequest) -> ProvisionAnswer:
-        """Start the agent, under the attempt's lock, unless a tombstone refuses it.
-
-        Whoever stops this call anywhere leaves the lock held or the folder telling what happened.
-
-        Raises:
-            ProviderError: another call of the same mark exists, or may.
-            OSError: it is not known whether the agent started.
-        """
-        boot_ms = boottime_ms()  # before the clock, so that a slow answer makes deadlines earlier
-        now = await self._now()
-        try:
-            order = _order(request, now=now, boot_ms=boot_ms)
-        except InvalidInputError as exc:
-            return _absent(_Refusal(str(exc)), now)
-        self._children.reap()
-        answer = await to_thread.run_sync(self._provision, order)
-        if isinstance(answer, _Refusal):
-            return _absent(answer, now)
-        return Allocated(allocation_ref=render_reference(answer))
-
-    async def read_output(self, *, mark: str, offset: int, limit: int) -> OutputPage | None:
-        """Read a piece of the command's output.
-
-        Raises:
-            OSError: it is there and cannot be read.
-        """
-        folder = AttemptFolder(self._root, mark)
-        data = await to_thread.run_sync(lambda: folder.read_output(offset=offset, limit=limit))
-        return None if data is None else OutputPage(data=data, next_offset=offset + len(data))
-
-    def _provision(self, order: _Order) -> Allocation | _Refusal:
-        folder = AttemptFolder(self._root, order.request.mark)
-        try:
-            folder.make()
-            lock = folder.lock()
-        except OSError as exc:
-            if folder.has(attempt_folder.LOCK_FILE):
-                raise
-            return _Refusal(f"no folder for the attempt: {exc}")
-        if lock is None:
-            raise _rival(seen="the attempt's lock is held by somebody else")
-        with lock:
-            if folder.has(attempt_folder.TOMBSTONE_FILE):
-                return _Refusal("tombstone: this attempt was proven absent before this call")
-            for name in (attempt_folder.REQUEST_FILE, attempt_folder.AGENT_FILE):
-                if folder.has(name):
-                    raise _rival(seen=f"the attempt's folder has a {name} already")
-            return self._start(folder, lock, order)
-
-    def _start(self, folder: AttemptFolder, lock: HeldLock, order: _Order) -> Allocation | _Refusal:
-        try:
-            folder.write_request(_request(order, lock))
-        except OSError as exc:
-            return _refuse(folder, f"the request could not be written: {exc}")
-        if boottime_ms() >= order.call_ends_boot_ms:
-            return _refuse(folder, "the call's deadline came before the agent was started")
-        try:
-            agent = launch_agent(
-                self._agent_command,
-                folder=folder.path,
-                mark=order.request.mark,
-                lock=lock,
-                children=self._children,
-            )
-        except NotLaunchedError as exc:
-            return _refuse_unstarted(folder, lock, f"the agent could not be started: {exc}")
-        return Allocation(agent=agent, lock=lock.inode)
-
-
-def _order(request: ProvisionRequest, *, now: datetime, boot_ms: int) -> _Order:
-    deadline = None
-    if request.deadline_at is not None:
-        deadline = Deadline(
-            begun_boot_ms=boot_ms,
-            remaining_ms=max(0, (request.deadline_at - now) // _MILLISECOND),
-            timeout_ms=max(0, (request.deadline_at - request.begun_at) // _MILLISECOND),
-        )
-    return _Order(
-        request=request,
-        instruction=instruction_from_json(request.instruction, field="instruction"),
-        deadline=deadline,
-        call_ends_boot_ms=boot_ms + (request.call_deadline_at - now) // _MILLISECOND,
-    )
-
-
-def _request(order: _Order, lock: HeldLock) -> AttemptRequest:
-    request = order.request
-    return AttemptRequest(
-        execution_id=request.execution_id,
-        execution_attempt_id=request.execution_attempt_id,
-        workflow_id=request.workflow_id,
-        mark=request.mark,
-        ledger_url=request.ledger_url,
-        instruction=order.instruction,
-        deadline=order.deadline,
-        lock=LockIdentity(device=lock.inode.device, inode=lock.inode.inode),
-    )
-
-
-def _refuse(folder: AttemptFolder, reason: str) -> _Refusal:
-    with contextlib.suppress(OSError):  # this call is over in any case
-        folder.write_tombstone(reason)
-    return _Refusal(reason)
-
-
-def _refuse_unstarted(folder: AttemptFolder, lock: HeldLock, reason: str) -> _Refusal:
-    # A child that was made after all holds the lock: if it can be had again, there is none.
-    lock.release()
-    again = folder.lock()
-    if again is None:
-        raise _rival(seen=f"{reason}; yet something holds the attempt's lock")
-    with again:
-        if folder.has(attempt_folder.AGENT_FILE):
-            raise _rival(seen=f"{reason}; yet an agent was there")
-        return _refuse(folder, reason)
-
-
-def _rival(*, seen: str) -> ProviderError:
-    advice = "nothing was started by this call; discovery finds out what exists"
-    return ProviderError(provider_id=PROVIDER_ID, seen=seen, advice=advice)
-
-
-def _absent(refusal: _Refusal, now: datetime) -> ConfirmedAbsent:
-    return ConfirmedAbsent(
-        evidence=make_evidence(
-            source=PROVIDER_ID,
-            summary=refusal.reason,
-            observed_at=now,
-            code=PRE_REQUEST_REJECTION,
-        )
-    )
-
-
-def _reach() -> str:
-    # Containers often share a machine id that was baked into their image, and each sees only its
-    # own processes and folders: there, the reach is this one start of this one container.
-    host = read_host()
-    if host.pid_namespace == INITIAL_PID_NAMESPACE:
-        return host.machine_id
-    return f"{host.machine_id}:{host.boot_id}:{host.pid_namespace}"

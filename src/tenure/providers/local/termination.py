@@ -11,8 +11,8 @@ from anyio import to_thread
 
 from tenure.machine import Alive, ProcessIdentity, Sent, observe, signal_process
 from tenure.machine.inheritor import lock_inheritors
-from tenure.providers.detached.reference import Allocation
-from tenure.providers.detached.witness import scan
+from tenure.providers.local.reference import Allocation
+from tenure.providers.local.witness import scan
 
 SWEEPS_MAX: Final = 100
 POLL_SECONDS: Final = 0.05
@@ -25,6 +25,22 @@ async def ask_agent(agent: ProcessIdentity, *, grace_seconds: float) -> None:
     signal_process(agent, signal.SIGTERM)
     with anyio.move_on_after(grace_seconds):
         while isinstance(observe(agent), Alive):  # noqa: ASYNC110  (another process's end)
+            await anyio.sleep(POLL_SECONDS)
+
+
+async def let_keeper_end(mark: str, allocation: Allocation, *, seconds: float) -> None:
+    """Kill the agent, and wait for what its keeper makes of that, at most so long.
+
+    The keeper, or the kernel for a namespace, reaches also who shed both mark and lock; a keeper
+    that is killed together with its agent could not.
+
+    Raises:
+        OSError: the host cannot be read.
+    """
+    if allocation.agent is not None:
+        signal_process(allocation.agent, signal.SIGKILL)
+    with anyio.move_on_after(seconds):
+        while (await to_thread.run_sync(scan, mark, allocation.since_ticks)).found:  # noqa: ASYNC110
             await anyio.sleep(POLL_SECONDS)
 
 
@@ -49,6 +65,8 @@ def _sweep(mark: str, allocation: Allocation) -> bool:
         targets |= set(lock_inheritors(allocation.lock))
     if allocation.agent is not None and isinstance(observe(allocation.agent), Alive):
         targets.add(allocation.agent)
+    if allocation.keeper is not None and isinstance(observe(allocation.keeper.process), Alive):
+        targets.add(allocation.keeper.process)
     # All are stopped before the first is killed, so that none can start a successor meanwhile.
     for target in targets:
         signal_process(target, signal.SIGSTOP)

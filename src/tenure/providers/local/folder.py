@@ -15,9 +15,11 @@ from tenure.machine import (
     remove_durably,
     write_durably,
 )
+from tenure.providers.local.reference import Keeper
 from tenure.wire import attempt_folder
 from tenure.wire.attempt_folder import AttemptRequest
 from tenure.wire.spool import SPOOL_BYTES_MAX, SpoolContent, SpoolDefect, decode_spool
+from tenure.wire.tether import KEEPER_FILE, decode_keeper
 
 _MARK: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _AGENT_BYTES_MAX: Final = 4096
@@ -107,6 +109,20 @@ class AttemptFolder:
         """
         data = self._read(attempt_folder.AGENT_FILE, _AGENT_BYTES_MAX)
         return None if data is None else ProcessIdentity.from_json(json.loads(data))
+
+    def read_keeper(self) -> Keeper | None:
+        """Read who keeps or kept the agent; None when nobody ever said so.
+
+        Raises:
+            ValueError: the file is not a keeper's.
+            OSError: it cannot be read.
+        """
+        data = self._read(KEEPER_FILE, _AGENT_BYTES_MAX)
+        if data is None:
+            return None
+        record = decode_keeper(data)
+        process = ProcessIdentity.from_json(record.process)
+        return Keeper(process=process, isolation=record.isolation)
 
     def read_outcome(self) -> SpoolContent | SpoolDefect | None:
         """Read the spool; a defect also when it is another attempt's than the request."""

@@ -1,4 +1,4 @@
-"""Find, see and end the agents of this machine, and read what they left."""
+"""Find, see and end the agents of one provider on this machine, and read what they left."""
 
 import logging
 import os
@@ -14,30 +14,35 @@ from tenure.machine import Dead, DeathProof, Unknown, boottime_ms, observe
 from tenure.model.allocation import ProviderAllocationRef
 from tenure.model.evidence import BoundedRecoveryEvidence, make_evidence
 from tenure.ports.provider import Discovery, Inspection, SpooledOutcome, Undetermined
-from tenure.providers.detached import witness
-from tenure.providers.detached.folder import AttemptFolder
-from tenure.providers.detached.launch import Children
-from tenure.providers.detached.reference import PROVIDER_ID, Allocation, parse_reference
-from tenure.providers.detached.termination import ask_agent, kill_everything
+from tenure.providers.local.folder import AttemptFolder
+from tenure.providers.local.launch import Children
+from tenure.providers.local.reference import Allocation, Form
+from tenure.providers.local.termination import ask_agent, kill_everything, let_keeper_end
+from tenure.providers.local.witness import UNREADABLE, Evidence, Witness
 from tenure.wire.spool import SpoolDefect
+
+KEEPER_SECONDS: Final = 5.0
+"""How long a keeper may take to end all descendants of an agent that was killed."""
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _SLACK: Final = timedelta(seconds=10)
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-class DetachedRecovery:
+class LocalRecovery:
     """Recovery on one machine. Stateless but for the children that it has to reap."""
 
     def __init__(
         self,
         *,
+        form: Form,
         root: Path,
         now: Callable[[], Awaitable[datetime]],
         children: Children,
         grace_seconds: float,
     ) -> None:
         """Take the folder of attempt folders, and the ledger's clock for evidence."""
+        self._form = form
         self._root = root
         self._now = now
         self._children = children
@@ -56,37 +61,30 @@ class DetachedRecovery:
         boot_ms = boottime_ms()
         now = await self._now()
         since = _ticks_of(begun_at, now=now, boot_ms=boot_ms)
-        folder = AttemptFolder(self._root, mark)
-        evidence = partial(_make_evidence, now)
-        return await to_thread.run_sync(witness.discover, folder, mark, since, evidence)
+        witness = self._witness(mark, now)
+        return await to_thread.run_sync(witness.discover, since)
 
     async def inspect(self, *, mark: str, allocation_ref: ProviderAllocationRef) -> Inspection:
         """Look at one allocation. Gone only if agent, marked processes and lock all say so."""
-        evidence = await self._evidence()
-        try:
-            allocation = parse_reference(allocation_ref)
-        except ValueError as exc:
-            return Undetermined(evidence=evidence(f"the reference: {exc}", witness.UNREADABLE))
-        return await self._inspect(mark, allocation, evidence)
+        allocation = self._parse(allocation_ref)
+        if isinstance(allocation, ValueError):
+            return await self._doubt(f"the reference: {allocation}")
+        return await self._inspect(mark, allocation)
 
     async def terminate(self, *, mark: str, allocation_ref: ProviderAllocationRef) -> Inspection:
         """Ask the agent to end, kill what is left after the grace, and say what is seen then.
 
         Cancelling it stops it between two signals; what was signalled stays so.
         """
-        evidence = await self._evidence()
-        try:
-            allocation = parse_reference(allocation_ref)
-        except ValueError as exc:
-            return Undetermined(evidence=evidence(f"the reference: {exc}", witness.UNREADABLE))
+        allocation = self._parse(allocation_ref)
+        if isinstance(allocation, ValueError):
+            return await self._doubt(f"the reference: {allocation}")
         if _is_within_reach(allocation):
             try:
-                if allocation.agent is not None:
-                    await ask_agent(allocation.agent, grace_seconds=self._grace_seconds)
-                await kill_everything(mark, allocation)
+                await self._end(mark, allocation)
             except OSError as exc:
-                return Undetermined(evidence=evidence(f"cannot look: {exc}", witness.UNREADABLE))
-        return await self._inspect(mark, allocation, await self._evidence())
+                return await self._doubt(f"cannot look: {exc}")
+        return await self._inspect(mark, allocation)
 
     async def spooled_outcome(self, *, mark: str) -> SpooledOutcome | None:
         """Read the spool. One that cannot be trusted is reported to the log and is no outcome.
@@ -115,20 +113,44 @@ class DetachedRecovery:
         """
         await to_thread.run_sync(AttemptFolder(self._root, mark).remove_outcome)
 
-    async def _inspect(
-        self, mark: str, allocation: Allocation, evidence: witness.Evidence
-    ) -> Inspection:
-        folder = AttemptFolder(self._root, mark)
-        seen = await to_thread.run_sync(witness.inspect, folder, mark, allocation, evidence)
+    async def _end(self, mark: str, allocation: Allocation) -> None:
+        if allocation.agent is not None:
+            await ask_agent(allocation.agent, grace_seconds=self._grace_seconds)
+        if self._form.is_kept:
+            await let_keeper_end(mark, allocation, seconds=KEEPER_SECONDS)
+        await kill_everything(mark, allocation)
+
+    async def _inspect(self, mark: str, allocation: Allocation) -> Inspection:
+        witness = self._witness(mark, await self._now())
+        seen = await to_thread.run_sync(witness.inspect, allocation)
         await to_thread.run_sync(self._children.reap)
         return seen
 
-    async def _evidence(self) -> witness.Evidence:
-        return partial(_make_evidence, await self._now())
+    async def _doubt(self, summary: str) -> Undetermined:
+        return Undetermined(evidence=self._evidence(await self._now())(summary, UNREADABLE))
+
+    def _parse(self, reference: ProviderAllocationRef) -> Allocation | ValueError:
+        try:
+            return self._form.parse(reference)
+        except ValueError as exc:
+            return exc
+
+    def _witness(self, mark: str, observed_at: datetime) -> Witness:
+        return Witness(
+            folder=AttemptFolder(self._root, mark),
+            mark=mark,
+            form=self._form,
+            evidence=self._evidence(observed_at),
+        )
+
+    def _evidence(self, observed_at: datetime) -> Evidence:
+        return partial(_make_evidence, self._form.provider_id, observed_at)
 
 
-def _make_evidence(observed_at: datetime, summary: str, code: str) -> BoundedRecoveryEvidence:
-    return make_evidence(source=PROVIDER_ID, summary=summary, observed_at=observed_at, code=code)
+def _make_evidence(
+    source: str, observed_at: datetime, summary: str, code: str
+) -> BoundedRecoveryEvidence:
+    return make_evidence(source=source, summary=summary, observed_at=observed_at, code=code)
 
 
 def _ticks_of(begun_at: datetime, *, now: datetime, boot_ms: int) -> int:
