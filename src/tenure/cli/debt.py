@@ -6,7 +6,8 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from tenure.cli.duration import render_clock, render_relative
-from tenure.cli.host import hint
+from tenure.cli.names import describe_actor
+from tenure.cli.opening import hint
 from tenure.ledger.ledger import Ledger
 from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork
 from tenure.ports.incarnation import IncarnationAlive, IncarnationDead, IncarnationWitness
@@ -48,12 +49,13 @@ async def list_all_open(ledger: Ledger, *, execution_id: str | None = None) -> l
 def judge(work: OpenWork, witness: IncarnationWitness, now: datetime, url: str) -> Debt:
     """Judge a piece of open work by what the ledger says about it."""
     holder = _holder(work, witness, now)
+    is_healthy = _is_healthy(work, holder, now)
     return Debt(
         work=work,
         holder=holder,
-        is_healthy=_is_healthy(work, holder, now),
+        is_healthy=is_healthy,
         reason=_reason(work, holder, now),
-        advice=_advice(work, holder, url),
+        advice=_advice(work, holder, url, is_healthy=is_healthy),
     )
 
 
@@ -65,9 +67,9 @@ def describe_holder(work: OpenWork, holder: Holder, now: datetime) -> str:
     relative = render_relative(work.lease_expires_at, now=now)
     if holder == "lapsed":
         return f"nobody; the lease ran out at {until} ({relative})"
-    whose = {"alive": "a living process", "dead": "a process that is dead"}
-    known = whose.get(holder, "a process that cannot be seen from here")
-    return f"{known} until {until} ({relative}): {work.owner_id}"
+    seen = {"alive": "alive", "dead": "dead"}.get(holder, "cannot be seen from here")
+    assert work.owner_id is not None
+    return f"{describe_actor(work.owner_id)} ({seen}) until {until} ({relative})"
 
 
 def _holder(work: OpenWork, witness: IncarnationWitness, now: datetime) -> Holder:
@@ -115,11 +117,13 @@ def _reason(work: OpenWork, holder: Holder, now: datetime) -> str:
     return told
 
 
-def _advice(work: OpenWork, holder: Holder, url: str) -> str:
+def _advice(work: OpenWork, holder: Holder, url: str, *, is_healthy: bool) -> str:
     recover = hint("recover", None, url=url)
     cancel = hint("cancel", work.execution_id, url=url)
     if holder == "alive":
         told = "nothing: its holder looks after it"
+    elif is_healthy:
+        told = "nothing"
     elif holder == "dead":
         told = f"`{recover}`, which waits until the lease has run out"
     elif holder == "unknown":

@@ -17,20 +17,22 @@ from tenure.errors import TenureError
 _PASSING_ON: Final = frozenset({"run", "wait"})
 """Commands that exit as somebody else's command did: whatever is ours has one code there."""
 _COMMANDS: Final[Mapping[str, str]] = {
-    "run": "tenure.cli.run:run",
-    "wait": "tenure.cli.wait:wait",
-    "ls": "tenure.cli.ls:ls",
-    "show": "tenure.cli.show:show",
-    "owed": "tenure.cli.owed:owed",
-    "recover": "tenure.cli.recover:recover",
-    "cancel": "tenure.cli.cancel:cancel",
-    "version": "tenure.cli.version:version",
+    "run": "Run a command, pass its output on, and exit as it did.",
+    "wait": "Wait for an execution's end, and exit as its command did.",
+    "ls": "List executions, newest first.",
+    "show": "Show an execution: its state, its attempts, and all that happened.",
+    "owed": "List what may still be running, and what one may do about it.",
+    "recover": "Find out what became of all that is owed, and settle it.",
+    "cancel": "Ask that an execution end, and wait until it has ended.",
+    "version": "Print the version.",
 }
 _LEDGER_COMMANDS: Final[Mapping[str, str]] = {
-    "init": "tenure.cli.ledger:init",
-    "upgrade": "tenure.cli.ledger:upgrade",
-    "check": "tenure.cli.ledger:check",
+    "init": "Make a ledger, unless there is one.",
+    "upgrade": "Bring a ledger's tables up to date.",
+    "check": "Examine the whole ledger.",
 }
+"""What each command does, for the list of them: the modules are loaded when they are named."""
+_RUN_USAGE: Final = "Usage: tenure run [OPTIONS] -- COMMAND [ARGUMENTS...]"
 _INTERRUPTED: Final = SIGNAL_BASE + 2
 
 
@@ -45,7 +47,9 @@ def run_command(tokens: Sequence[str]) -> int:
     options = tokens[: tokens.index("--")] if "--" in tokens else tokens
     debug, json = "--debug" in options or _is_debugging(), "--json" in options
     try:
-        command, bound, _ = make_app().parse_args(tokens, print_error=False, exit_on_error=False)
+        command, bound, _ = make_app(tokens).parse_args(
+            tokens, print_error=False, exit_on_error=False
+        )
         if _lacks_separator(tokens, command):
             return _refuse(options, "put -- before the command, so that its options stay its own")
         return _call(partial(command, *bound.args, **bound.kwargs))
@@ -60,21 +64,32 @@ def run_command(tokens: Sequence[str]) -> int:
         return TENURE
 
 
-def make_app() -> App:
-    """Make the command line's description; commands are loaded when they are named."""
+def make_app(tokens: Sequence[str]) -> App:
+    """Describe the command line; a command that is named is loaded, and then describes itself."""
+    is_named = bool(tokens) and not tokens[0].startswith("-")
+    is_ledger = len(tokens) > 1 and not tokens[1].startswith("-")
     app = App(
         name="tenure",
         help="Run work on rented infrastructure, and never lose track of it.",
-        version_flags=(),
+        version=_version,
         result_action="return_value",
     )
-    for name, home in _COMMANDS.items():
-        app.command(home, name=name)
+    for name, help_ in _COMMANDS.items():
+        usage = _RUN_USAGE if name == "run" else None
+        described = {} if is_named else {"help": help_}
+        app.command(f"tenure.cli.{name}:{name}", name=name, usage=usage, **described)
     ledger = App(name="ledger", help="Make, upgrade and examine a ledger.")
-    for name, home in _LEDGER_COMMANDS.items():
-        ledger.command(home, name=name)
+    for name, help_ in _LEDGER_COMMANDS.items():
+        described = {} if is_ledger else {"help": help_}
+        ledger.command(f"tenure.cli.ledger:{name}", name=name, **described)
     app.command(ledger)
     return app
+
+
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - it takes a while
+
+    return f"tenure {version('tenure')}"
 
 
 def _is_debugging() -> bool:

@@ -1,7 +1,7 @@
 """``tenure ledger``: make, upgrade and examine a ledger."""
 
 from tenure.cli.exit_code import OK, STILL_OWED
-from tenure.cli.host import open_existing
+from tenure.cli.opening import open_existing
 from tenure.cli.options import Common
 from tenure.cli.writing import put, put_json
 from tenure.errors import LedgerOpenError

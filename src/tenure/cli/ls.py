@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from tenure.cli.duration import render_relative
 from tenure.cli.exit_code import OK
-from tenure.cli.host import open_existing
+from tenure.cli.opening import open_existing
 from tenure.cli.options import Common, Flag
 from tenure.cli.table import render_table
 from tenure.cli.view import Sighting, describe_command, describe_end, document_of, sight

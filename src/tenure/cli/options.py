@@ -17,7 +17,7 @@ Duration: TypeAlias = Annotated[
     float, Parameter(converter=_duration, n_tokens=1, metavar="DURATION")
 ]
 """Seconds, over 0."""
-Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
+Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False)]
 """A switch without a ``--no-…`` form."""
 
 

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from tenure.cli.debt import Debt, describe_holder, judge, list_all_open
 from tenure.cli.duration import render_clock, render_relative
 from tenure.cli.exit_code import OK
-from tenure.cli.host import open_existing
+from tenure.cli.opening import open_existing
 from tenure.cli.options import Common, Flag
 from tenure.cli.table import render_facts, render_title
 from tenure.cli.writing import formed, put, put_json
@@ -64,7 +64,7 @@ def _render(debt: Debt, now: datetime) -> str:
     work = debt.work
     doubt = ""
     if work.last_failure is not None:
-        times = "" if work.failure_count == 1 else f" ({work.failure_count} doubts)"
+        times = f" ({work.failure_count} doubts)" if work.failure_count > 1 else ""
         doubt = f"{work.last_failure.summary}{times}"
     facts = [
         ("why", debt.reason),

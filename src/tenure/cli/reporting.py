@@ -1,7 +1,7 @@
 """Saying how a wait ended: a line for people, a document for programs, a code for the shell."""
 
 from tenure.authority.authority import ExecutionEnd
-from tenure.cli.host import hint
+from tenure.cli.opening import hint
 from tenure.cli.terminal import Terminal
 from tenure.cli.view import describe_end, document_of, exit_code_of, find_last_evidence, sight
 from tenure.cli.writing import put_json

@@ -8,7 +8,8 @@ from cyclopts import Parameter
 
 from tenure.authority.dispatch import Dispatch
 from tenure.cli.exit_code import OK, SIGNAL_BASE, TENURE
-from tenure.cli.host import Host, hint, open_host
+from tenure.cli.host import Host, open_host
+from tenure.cli.opening import hint
 from tenure.cli.options import Common, Duration, Flag
 from tenure.cli.reporting import report_end, report_running
 from tenure.cli.signals import Signals, catching_signals
@@ -20,6 +21,7 @@ from tenure.errors import InvalidInputError
 from tenure.ledger.intake import Limits
 from tenure.model.execution import ExecutionSubmission, encode_submission
 from tenure.model.identifier import check_identifier
+from tenure.model.text import describe, is_unicode
 
 WORKFLOW_ID: Final = "run"
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -158,6 +160,9 @@ def _submission(
     if not command:
         allowed = "a program and its arguments, after `--`"
         raise InvalidInputError(field="command", given="nothing", allowed=allowed)
+    for word in command:
+        if not is_unicode(word):
+            raise InvalidInputError(field="command", given=describe(word), allowed="text in UTF-8")
     submission = ExecutionSubmission(
         workflow_id=WORKFLOW_ID,
         instruction={"command": list(command), "cwd": _current_folder()},

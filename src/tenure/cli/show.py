@@ -8,7 +8,8 @@ import msgspec
 from tenure.cli.debt import Debt, describe_holder, judge, list_all_open
 from tenure.cli.duration import render_instant, render_relative
 from tenure.cli.exit_code import OK
-from tenure.cli.host import hint, open_existing
+from tenure.cli.names import describe_actor
+from tenure.cli.opening import hint, open_existing
 from tenure.cli.options import Common
 from tenure.cli.table import render_facts, render_title
 from tenure.cli.timeline import read_whole_journal, render_timeline
@@ -172,7 +173,7 @@ def _render_execution(ledger: Ledger, view: ExecutionView) -> str:
         ("state", sighting.state if end is None else describe_end(end, None)),
         ("command", describe_command(execution)),
         ("submitted", _when(execution.submitted_at, view.now)),
-        ("by", execution.submitted_by or ""),
+        ("by", "" if execution.submitted_by is None else describe_actor(execution.submitted_by)),
         ("timeout", "" if timeout is None else f"{timeout / 1000:g} s for an attempt"),
         ("cancellation", asked),
         ("ended", _when(execution.concluded_at, view.now)),

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from tenure.cli.duration import render_clock, render_span
+from tenure.cli.names import describe_actor
 from tenure.cli.table import render_table
 from tenure.ledger.ledger import Ledger
 from tenure.model.journal import JOURNAL_PAGE_MAX, JournalEntry
 from tenure.model.json_value import JsonValue
 from tenure.wire.json_text import dump_json
 
-_ACTOR_LENGTH: Final = 24
 _SHOWN_LENGTH: Final = 160
 """Longest detail; the JSON document has all of it."""
-_LEFT_OUT: Final = frozenset({"execution-submitted"})
-"""Events whose detail stands above the timeline already."""
+_SAID_ABOVE: Final = frozenset({"execution-submitted", "cancellation-requested"})
+"""Events whose facts stand above the timeline already."""
+_FOR_PROGRAMS: Final = frozenset({"mark", "observedAt", "provisionerIncarnationId"})
+"""Facts that tell people nothing new."""
 
 
 async def read_whole_journal(
@@ -48,7 +50,7 @@ def render_timeline(entries: Sequence[JournalEntry]) -> str:
             render_clock(entry.at),
             f"+{render_span(entry.at - first)}",
             describe_event(entry),
-            _shorten(entry.actor),
+            describe_actor(entry.actor),
             _describe_evidence(entry),
         )
         for entry in entries
@@ -68,16 +70,23 @@ def _describe_evidence(entry: JournalEntry) -> str:
     if entry.evidence is not None:
         code = "" if entry.evidence.code is None else f" [{entry.evidence.code}]"
         parts.append(f"{entry.evidence.summary}{code}")
-    if entry.event not in _LEFT_OUT:
-        parts += [f"{name}={_show(value)}" for name, value in entry.detail.items()]
+    if entry.event not in _SAID_ABOVE:
+        parts += [
+            f"{name}={_show(name, value)}"
+            for name, value in entry.detail.items()
+            if value is not None and name not in _FOR_PROGRAMS
+        ]
     return "; ".join(parts)
 
 
-def _show(value: JsonValue) -> str:
-    text = value if isinstance(value, str) else dump_json(value)
+def _show(name: str, value: JsonValue) -> str:
+    text: str
+    if not isinstance(value, str):
+        text = dump_json(value)
+    elif name.endswith("OwnerId") or name == "ownerId":
+        text = describe_actor(value)
+    elif name.endswith("At"):
+        text = value.partition("T")[2]
+    else:
+        text = value
     return text if len(text) <= _SHOWN_LENGTH else text[:_SHOWN_LENGTH] + "…"
-
-
-def _shorten(actor: str) -> str:
-    """Keep the end of a long name: it is what tells incarnations apart."""
-    return actor if len(actor) <= _ACTOR_LENGTH else "…" + actor[-_ACTOR_LENGTH + 1 :]

@@ -1,0 +1,15 @@
+"""Names of processes, short enough for people. The JSON documents have them in full."""
+
+from typing import Final
+
+from tenure.machine.incarnation import parse_incarnation
+
+_LENGTH_MAX: Final = 40
+
+
+def describe_actor(name: str) -> str:
+    """Show who did something: of a process incarnation its number, of anything else the text."""
+    process = parse_incarnation(name)
+    if process is not None:
+        return f"process {process.pid}"
+    return name if len(name) <= _LENGTH_MAX else name[: _LENGTH_MAX - 1] + "…"
