@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 from tests.contract.values import Loose
+from tests.remediation.world import Call
 
 from tenure.ledger.ledger import Ledger
 
@@ -35,9 +36,9 @@ class LifeSpan:
             raise Crash
         self.left -= 1
 
-    async def call_step(self, kind: str) -> None:
+    async def call_step(self, call: Call) -> None:
         """Take one step at a provider call."""
-        del kind
+        del call
         await self.step()
 
 

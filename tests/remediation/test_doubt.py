@@ -270,8 +270,8 @@ async def test_own_cancellation_is_told_from_a_leaked_one(scene: Scene) -> None:
     controller = scene.controller()
     with anyio.CancelScope() as scope:
 
-        async def stop(kind: str) -> None:
-            if kind == "inspect":
+        async def stop(call: faults.Call) -> None:
+            if call.kind == "inspect":
                 scope.cancel()
 
         scene.world.on_call = stop

@@ -21,8 +21,8 @@ async def crash_after_the_call(scene: Scene) -> None:
     authority = scene.authority("dead")
     await authority.submit(execution_id="e", submission=submission())
 
-    async def die(kind: str) -> None:
-        if kind == "provision" and scene.world.accepted:
+    async def die(call: faults.Call) -> None:
+        if call.kind == "provision" and scene.world.accepted:
             raise Crash
 
     scene.world.on_call = die

@@ -40,8 +40,8 @@ async def test_scenario_31_call_that_may_outlast_the_lease_is_preceded_by_a_rene
     ends: list[object] = []
     _, holding = await scene.hold()
 
-    async def look(kind: str) -> None:
-        del kind
+    async def look(call: faults.Call) -> None:
+        del call
         work = await scene.work()
         assert work.lease_expires_at is not None
         ends.append(work.lease_expires_at - await scene.ledger.now())

@@ -80,7 +80,7 @@ class World:
         self.always: dict[str, Fault] = {}
         """What goes wrong with every call of a kind, once its script has been played."""
         self.calls: list[Call] = []
-        self.on_call: Callable[[str], Awaitable[None]] | None = None
+        self.on_call: Callable[[Call], Awaitable[None]] | None = None
         """Runs before and after each call, so that a crash can happen there."""
         self.on_terminate: Callable[[Machine], None] | None = None
         """Runs in the machine when it is asked to end."""
@@ -197,14 +197,15 @@ class World:
         return port.Gone(evidence=self.evidence("not found"))
 
     async def _play(self, kind: str, mark: str, act: Act) -> Loose:
-        self.calls.append(Call(kind, mark, self.clock.now_ms(), CALLER.get()))
+        call = Call(kind, mark, self.clock.now_ms(), CALLER.get())
+        self.calls.append(call)
         if self.on_call is not None:
-            await self.on_call(kind)
+            await self.on_call(call)
         script = self.faults.get(kind)
         fault = script.popleft() if script else self.always.get(kind)
         answer = await (act() if fault is None else fault(act))
         if self.on_call is not None:
-            await self.on_call(kind)
+            await self.on_call(call)
         return answer
 
 
