@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, cast
 
+import anyio
 import msgspec
 import pytest
 from tests.contract.stage import ManualClock
@@ -161,6 +162,10 @@ class Scene:
             self.clock.advance(step_ms)
         pytest.fail(f"still owed: {self.reports[-1]}")
 
+    async def called(self, kind: str, count: int = 1) -> None:
+        """Let others run until the provider was called so often."""
+        await until(lambda: self.world.count(kind) >= count)
+
     async def owed(self) -> list[str]:
         """Name what is open: the obligation of an operation, or the reclamation."""
         return [work.obligation or work.kind for work in await self.ledger.list_open(limit=1000)]
@@ -268,6 +273,13 @@ def dead() -> IncarnationDead:
 def at(clock: ManualClock, ms: int) -> Loose:
     """Give the instant this long after now."""
     return to_datetime(InstantMs(clock.now_ms() + ms))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Let others run until something holds."""
+    with anyio.fail_after(20):
+        while not holds():
+            await anyio.lowlevel.checkpoint()
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from tests.contract.values import Loose
@@ -260,6 +261,18 @@ async def test_scenario_g5_crash_at_any_call_ends_well(
             break
         steps += 1
     assert steps > 10
+
+
+@pytest.mark.parametrize("name", ["the create's reply is lost", "a cancelled worker answers"])
+@pytest.mark.parametrize("first", range(4))
+async def test_crash_at_some_calls_ends_well_on_the_ledger_of_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, first: int
+) -> None:
+    for steps in range(first * 5, 90, 20):
+        url = f"sqlite:///{tmp_path / f'{steps}.sqlite'}"
+        async with playing(monkeypatch, url) as scene:
+            await crash_and_recover(scene, STORIES[name], steps)
+            await check_end(scene, STORIES[name], late=False)
 
 
 @pytest.mark.parametrize("name", STORIES)
