@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from tests.contract.values import Loose
 from tests.remediation import world as faults
 from tests.remediation.crashing import LifeSpan, SteppedLedger, mortal_ledger, until_crash
 from tests.remediation.scene import (
@@ -135,3 +136,58 @@ async def test_controller_that_dies_at_a_ledger_call_holds_until_its_lease_ends(
     mortal = scene.controller("mortal", ledger=mortal_ledger(scene.ledger, LifeSpan(7)))
     assert await until_crash(mortal.run_pass(due_only=False))
     assert (await scene.act()).ending == "held"
+
+
+async def test_doubt_that_comes_too_late_tells_of_the_loss(scene: Scene) -> None:
+    await scene.dispatched()
+    controller, holding = await scene.hold("slow")
+
+    async def be_overtaken(act: faults.Act) -> None:
+        del act
+        await holding.hand_off(next_look_after=LEASE)
+        await scene.hold("fast")
+        raise TimeoutError
+
+    scene.world.script("inspect", be_overtaken)
+    report = await controller.converge(holding)
+    assert report.ending == "lost"
+    assert (await scene.work()).failure_count == 0
+
+
+async def test_create_is_not_called_when_no_lease_can_outlast_it(scene: Scene) -> None:
+    class Slow(SteppedLedger):
+        async def renew_provider_operation_claim(self, **arguments: Loose) -> Loose:
+            answer = await scene.ledger.renew_provider_operation_claim(**arguments)
+            scene.clock.advance(10_000)
+            return answer
+
+        async def begin_provisioning(self, **arguments: Loose) -> Loose:
+            answer = await scene.ledger.begin_provisioning(**arguments)
+            scene.clock.advance(10_000)
+            return answer
+
+    async def nothing() -> None:
+        pass
+
+    authority = scene.authority(ledger=Slow(scene.ledger, nothing))
+    await authority.submit(execution_id="e", submission=submission())
+    assert await authority.dispatch(execution_id="e") is None
+    assert scene.world.count("provision") == 0
+    assert await scene.settled() == "abandoned"
+    assert await scene.codes() == ["pre-request-rejection"]
+    await scene.check_rest()
+
+
+async def test_operation_that_settles_before_its_takeover_is_taken_over_as_a_reclamation(
+    scene: Scene,
+) -> None:
+    await scene.dispatched()
+    work = await scene.work()
+    await scene.commit(scene.world.machines[0])
+    holding = await scene.controller().take_over(work)
+    assert holding is not None
+    scene.clock.advance(2_000)
+    report = await scene.controller().converge(holding)
+    assert report.ending == "closed"
+    assert await scene.controller().take_over(work) is None
+    await scene.check_rest()

@@ -122,8 +122,12 @@ class Holding:
 async def take_over(
     ledger: Ledger, work: OpenWork, *, owner_id: str, lease: timedelta
 ) -> Holding | None:
-    """Take open work over, or None when somebody's lease runs or nothing is open any more."""
+    """Take open work over, or None when somebody's lease runs or nothing is open any more.
+
+    An operation that was settled meanwhile is taken over as the reclamation that it became.
+    """
     now = await ledger.now()
+    decision: ProviderOperationClaimDecision = Resolved()
     if work.kind == "operation":
         decision = await ledger.take_over_provider_operation(
             execution_attempt_id=work.execution_attempt_id,
@@ -131,16 +135,14 @@ async def take_over(
             observed_at=now,
             lease_expires_at=now + lease,
         )
-    else:
+    if isinstance(decision, Resolved):
         decision = await ledger.take_over_reclamation(
             execution_attempt_id=work.execution_attempt_id,
             owner_id=owner_id,
             observed_at=now,
             lease_expires_at=now + lease,
         )
-    if not isinstance(decision, Claimed):
-        return None
-    return Holding(ledger, work, decision.claim)
+    return Holding(ledger, work, decision.claim) if isinstance(decision, Claimed) else None
 
 
 async def find_open_work(
