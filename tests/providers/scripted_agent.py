@@ -7,7 +7,7 @@ reason). What was committed is found in `commit-*.json`, in the form of a spool.
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 
 from tenure.errors import StorageUnavailableError
+from tenure.machine import ProcessIdentity
 from tenure.model.decision import (
     AcceptedOutcome,
     Conflict,
@@ -25,7 +26,9 @@ from tenure.model.decision import (
 from tenure.model.execution import CancellationRecord, ExecutionRecord
 from tenure.model.result import WorkflowRunResult
 from tenure.wire.spool import SpoolContent, encode_spool
+from tenure.wire.tether import TETHER_VARIABLE
 from tenure.worker.agent import run_agent
+from tenure.worker.keeping import keep
 
 
 @asynccontextmanager
@@ -87,6 +90,15 @@ class FolderLedger:
         return answers[kind]
 
 
+def work(environment: Mapping[str, str], identity: ProcessIdentity | None = None) -> int:
+    return run_agent(
+        environment=environment,
+        identity=identity,
+        open_ledger=open_ledger,
+        stop_grace_seconds=float(environment.get("TEST_STOP_GRACE_SECONDS", "5")),
+    )
+
+
 if __name__ == "__main__":
-    grace = float(os.environ.get("TEST_STOP_GRACE_SECONDS", "5"))
-    sys.exit(run_agent(environment=os.environ, open_ledger=open_ledger, stop_grace_seconds=grace))
+    is_kept = TETHER_VARIABLE in os.environ
+    sys.exit(keep(os.environ, work) if is_kept else work(os.environ))

@@ -26,6 +26,8 @@ class ProcessStat:
 
     state: str
     """One letter: R, S, D, T, t, I, Z or X."""
+    parent_pid: int
+    """Number of the parent; 0 for one that is outside the PID namespace of the mount."""
     flags: int
     threads: int
     """Threads that are not yet gone, the leader included."""
@@ -100,6 +102,7 @@ def parse_stat(text: bytes) -> ProcessStat:
     # proc(5) counts from 1 and has the state as field 3, so field N is at N - 3.
     return ProcessStat(
         state=fields[0],
+        parent_pid=int(fields[1]),
         flags=int(fields[6]),
         threads=int(fields[17]),
         start_ticks=int(fields[19]),

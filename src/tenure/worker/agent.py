@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from tenure.machine.durable import write_durably
 from tenure.machine.lock import is_held
-from tenure.machine.process import identify
+from tenure.machine.process import ProcessIdentity, identify
 from tenure.model.result import CancelledResult, WorkflowRunResult
 from tenure.wire import attempt_folder
 from tenure.wire.attempt_folder import decode_request
 from tenure.wire.spool import SpoolContent, encode_spool
 from tenure.worker.log import log
+from tenure.worker.orphan import reaping_orphans
 from tenure.worker.stopping import taking_stop_requests
 from tenure.worker.work import Work, run_work
 
@@ -39,6 +40,7 @@ def run_agent(
     *,
     environment: Mapping[str, str],
     open_ledger: "OpenLedger",
+    identity: ProcessIdentity | None = None,
     stop_grace_seconds: float = STOP_GRACE_SECONDS,
 ) -> int:
     """Work on the attempt whose folder, lock and mark the environment names.
@@ -48,17 +50,24 @@ def run_agent(
     delivers nothing unless a cancellation is durable; one that comes after the command has ended
     changes nothing about its outcome.
 
+    Args:
+        environment: the agent's own.
+        open_ledger: opens the ledger when there is something to deliver.
+        identity: the agent's name as those know it who look for it; by default the one that it
+            has in its own PID namespace.
+        stop_grace_seconds: between asking the command to stop and killing it.
+
     Returns:
         The exit code of the process: 0 done or quietly stopped, 1 the outcome is still in the
         spool, 3 refused before anything was run.
     """
-    with taking_stop_requests() as stop:
+    with taking_stop_requests() as stop, reaping_orphans() as orphans:
         try:
-            work = _admit(environment, stop_grace_seconds)
+            work = _admit(environment, identity or _identify(), stop_grace_seconds)
         except (OSError, ValueError, KeyError) as exc:
             log(f"refused to start: {type(exc).__name__}: {exc}")
             return REFUSED
-        result: WorkflowRunResult | None = run_work(work, stop)
+        result: WorkflowRunResult | None = run_work(work, stop, orphans)
         stops = stop.count if result is None else 0
         if result is None:
             result = _ask_result(work, open_ledger)
@@ -68,7 +77,15 @@ def run_agent(
         return _report(work, result, open_ledger, lambda: stop.count > stops)
 
 
-def _admit(environment: Mapping[str, str], stop_grace_seconds: float) -> Work:
+def _identify() -> ProcessIdentity:
+    identity = identify(os.getpid())
+    assert identity is not None  # whoever asks exists
+    return identity
+
+
+def _admit(
+    environment: Mapping[str, str], identity: ProcessIdentity, stop_grace_seconds: float
+) -> Work:
     folder = Path(environment[attempt_folder.FOLDER_VARIABLE])
     descriptor = int(environment[attempt_folder.LOCK_VARIABLE])
     lock = folder / attempt_folder.LOCK_FILE
@@ -83,8 +100,6 @@ def _admit(environment: Mapping[str, str], stop_grace_seconds: float) -> Work:
     if request.mark != environment[attempt_folder.MARK_VARIABLE]:
         message = f"the request in {str(folder)!r} is of another mark"
         raise ValueError(message)
-    identity = identify(os.getpid())
-    assert identity is not None  # whoever asks exists
     data = json.dumps(identity.to_json()).encode()
     write_durably(folder / attempt_folder.AGENT_FILE, data)
     return Work(

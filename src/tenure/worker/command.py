@@ -67,6 +67,11 @@ class Command:
             process.wait()
             raise
 
+    @property
+    def pid(self) -> int:
+        """The command's number, its own until it is reaped."""
+        return self._process.pid
+
     def fileno(self) -> int:
         """Give a descriptor that becomes readable when the command has ended."""
         return self._pidfd

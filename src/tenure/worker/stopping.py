@@ -31,11 +31,11 @@ class StopRequest:
         """Count one; the handler."""
         self._count += 1
 
-    def wait(self, readable: int, timeout_seconds: float | None) -> None:
-        """Return when a signal came, the descriptor is readable, or the time is over."""
+    def wait(self, *readable: int, timeout_seconds: float | None) -> None:
+        """Return when a signal came, one of the descriptors is readable, or the time is over."""
         poll = select.poll()
-        poll.register(self._read_end, select.POLLIN)
-        poll.register(readable, select.POLLIN)
+        for descriptor in (self._read_end, *readable):
+            poll.register(descriptor, select.POLLIN)
         poll.poll(None if timeout_seconds is None else max(0.0, timeout_seconds * 1000))
         with contextlib.suppress(BlockingIOError):
             os.read(self._read_end, 4096)
@@ -43,7 +43,7 @@ class StopRequest:
 
 @contextlib.contextmanager
 def taking_stop_requests() -> Iterator[StopRequest]:
-    """Take SIGTERM as a request, and let SIGINT and SIGHUP pass: the agent is detached.
+    """Take SIGTERM as a request, and let SIGINT and SIGHUP pass: nobody's terminal is ours.
 
     Handlers rather than `SIG_IGN`, and nothing blocked: the command is to start with defaults.
     """

@@ -22,6 +22,7 @@ from tenure.worker.failure import (
     render_timeout,
 )
 from tenure.worker.log import log
+from tenure.worker.orphan import Orphans
 from tenure.worker.output import read_tail
 from tenure.worker.stopping import StopRequest
 
@@ -46,7 +47,9 @@ class _Cause(Enum):
     STOPPED = "a SIGTERM came"
 
 
-def run_work(work: Work, stop: StopRequest) -> CompletedResult | FailedResult | None:
+def run_work(
+    work: Work, stop: StopRequest, orphans: Orphans
+) -> CompletedResult | FailedResult | None:
     """Run the command to its end, to its deadline, or until a stop is requested.
 
     A command that ended by itself has its result, also if a stop was requested in the same instant.
@@ -63,14 +66,18 @@ def run_work(work: Work, stop: StopRequest) -> CompletedResult | FailedResult | 
         command = _start(work)
     except (OSError, ValueError) as exc:
         return _failed(work, _explain(exc, work))
-    return _finish(work, command, _watch(command, stop, deadline))
+    with orphans.reaped_but(command.pid):
+        cause = _watch(command, stop, deadline)
+        if cause is not _Cause.ENDED:
+            log(f"stopping the command: {cause.value}")
+            command.stop(grace_seconds=work.stop_grace_seconds)
+        status, seconds = command.reap(), command.seconds
+    return _judge(work, cause, status, seconds)
 
 
-def _finish(work: Work, command: Command, cause: _Cause) -> CompletedResult | FailedResult | None:
-    if cause is not _Cause.ENDED:
-        log(f"stopping the command: {cause.value}")
-        command.stop(grace_seconds=work.stop_grace_seconds)
-    status, seconds = command.reap(), command.seconds
+def _judge(
+    work: Work, cause: _Cause, status: int, seconds: float
+) -> CompletedResult | FailedResult | None:
     if cause is _Cause.STOPPED:
         return None
     if cause is _Cause.DEADLINE:
@@ -112,7 +119,8 @@ def _watch(command: Command, stop: StopRequest, deadline: Deadline | None) -> _C
         if remaining is not None and remaining <= 0:
             return _Cause.DEADLINE
         # Waiting does not count a suspended machine's time, the deadline does: look now and then.
-        stop.wait(command.fileno(), None if remaining is None else min(remaining, LOOK_SECONDS))
+        timeout = None if remaining is None else min(remaining, LOOK_SECONDS)
+        stop.wait(command.fileno(), timeout_seconds=timeout)
 
 
 def _remaining_seconds(deadline: Deadline) -> float:

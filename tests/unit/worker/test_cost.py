@@ -7,6 +7,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import tenure.wiring.agent
+import tenure.worker.agent
 heavy = {"asyncio", "anyio", "apsw", "ssl", "logging"} & sys.modules.keys()
 lines = Path("/proc/self/status").read_text().splitlines()
 print(*[line.split()[1] for line in lines if line.startswith("VmHWM")], *sorted(heavy))

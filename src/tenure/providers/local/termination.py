@@ -65,8 +65,11 @@ def _sweep(mark: str, allocation: Allocation) -> bool:
         targets |= set(lock_inheritors(allocation.lock))
     if allocation.agent is not None and isinstance(observe(allocation.agent), Alive):
         targets.add(allocation.agent)
-    if allocation.keeper is not None and isinstance(observe(allocation.keeper.process), Alive):
+    if allocation.keeper is not None:
         targets.add(allocation.keeper.process)
+        if allocation.keeper.isolation != "namespace":
+            # It alone can reach who shed both mark and lock, and ends when all of them have.
+            targets.discard(allocation.keeper.process)
     # All are stopped before the first is killed, so that none can start a successor meanwhile.
     for target in targets:
         signal_process(target, signal.SIGSTOP)

@@ -25,7 +25,7 @@ from tenure.machine import (
     observe,
     processes_with_environment,
 )
-from tenure.machine.procfs import read_status
+from tenure.machine.procfs import read_stat
 from tenure.model.evidence import (
     AMBIGUOUS_ALLOCATION_MATCH,
     EXHAUSTIVE_SEARCH_UNAVAILABLE,
@@ -226,9 +226,10 @@ def _tell_apart(
 
 def _parent(pid: int) -> int | None:
     try:
-        return int(read_status(pid)["PPid"])
-    except (OSError, KeyError, ValueError):
+        stat = read_stat(pid)
+    except OSError:
         return None
+    return None if stat is None else stat.parent_pid
 
 
 def _is_agent(identity: ProcessIdentity) -> bool:
