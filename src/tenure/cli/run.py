@@ -55,7 +55,9 @@ async def run(
         no_tail: Do not pass the command's output on.
         common: Options of every command.
     """
-    execution_id = check_identifier(execution_id or _draw_id(), field="--id")
+    execution_id = check_identifier(
+        _draw_id() if execution_id is None else execution_id, field="--id"
+    )
     submission = _submission(command, provider=provider, timeout_seconds=timeout_seconds)
     async with (
         open_host(common, create=True) as host,

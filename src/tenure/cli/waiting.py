@@ -21,6 +21,8 @@ PATIENCE_SECONDS: Final = 60.0
 """How long the ledger may be unavailable in one go before a wait gives up."""
 RETRY_SECONDS: Final = 1.0
 END_POLL_SECONDS: Final = 0.5
+SETTLE_SECONDS: Final = 0.25
+"""Between two looks at what is left after the end; an agent is gone within a fraction of it."""
 T = TypeVar("T")
 
 
@@ -54,10 +56,12 @@ class Waiting:
             if output:
                 group.start_soon(self._pass_on, follower)
             await self._until_end()
+            self.has_leftovers = True
             with anyio.move_on_after(LEFTOVER_SECONDS):
                 await self._waited.wait()
                 await self._attended.wait()
-            self.has_leftovers = not (self._waited.is_set() and self._attended.is_set())
+                await self._patiently(self._settle)
+                self.has_leftovers = False
             follower.end()
             if output:
                 with anyio.move_on_after(DRAIN_SECONDS if self.has_leftovers else None):
@@ -77,6 +81,15 @@ class Waiting:
         wait = self._host.authority.wait
         self.end = await self._patiently(lambda: wait(execution_id=self._execution_id))
         self._waited.set()
+
+    async def _settle(self) -> None:
+        """See that nothing is left of what nobody holds; a holder sees to it itself."""
+        controller = self._host.authority.controller
+        while await self._host.ledger.list_open(execution_id=self._execution_id, limit=1):
+            reports = await controller.run_pass(execution_id=self._execution_id, due_only=False)
+            if not any(report.ending in ("kept", "doubtful") for report in reports):
+                return
+            await anyio.sleep(SETTLE_SECONDS)
 
     async def _attend(self, dispatch: Dispatch) -> None:
         await self._patiently(lambda: self._host.authority.attend(dispatch))

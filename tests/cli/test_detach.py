@@ -1,0 +1,58 @@
+"""``run --detach`` and ``wait``: started by one process, waited for by another."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.cli.calling import Tenure
+
+
+def test_detach_prints_the_id_and_wait_tells_the_end(tenure: Tenure) -> None:
+    done = tenure.call("run", "--detach", "--", "sh", "-c", "echo told; exit 5")
+    execution_id = done.text.removesuffix("\n")
+    assert done.code == 0
+    assert execution_id.startswith("run-")
+    assert execution_id.isprintable()
+    waited = tenure.call("wait", execution_id, "--output")
+    assert (waited.code, waited.output) == (5, b"told\n")
+    again = tenure.call("wait", execution_id)
+    assert (again.code, again.output) == (5, b"")
+
+
+def test_detach_as_json_tells_what_was_started(tenure: Tenure) -> None:
+    document = tenure.call("run", "--detach", "--json", "--", "sleep", "2").document
+    assert document["state"] == "running"
+    assert document["exitCode"] is None
+    waited = tenure.call("wait", document["execution"]["executionId"], "--json")
+    assert waited.document["state"] == "completed"
+
+
+def test_wait_within_a_time_says_that_it_goes_on(tenure: Tenure) -> None:
+    execution_id = tenure.detach("sleep", "300")
+    done = tenure.call("wait", execution_id, "--within", "200ms", "--json")
+    assert done.code == 75
+    assert done.document["state"] == "running"
+    assert "has not ended" in done.errors
+    assert tenure.call("cancel", execution_id).code == 0
+
+
+def test_many_at_once_are_each_run_once(tenure: Tenure) -> None:
+    count = 30
+
+    def start(number: int) -> str:
+        return tenure.detach("sh", "-c", f"echo {number} >> ran; exit {number}")
+
+    with ThreadPoolExecutor(10) as pool:
+        ids = list(pool.map(start, range(count)))
+        codes = list(pool.map(lambda execution_id: tenure.call("wait", execution_id).code, ids))
+    assert len(set(ids)) == count
+    assert codes == list(range(count))
+    assert sorted(map(int, (tenure.folder / "ran").read_text().split())) == list(range(count))
+    assert tenure.call("ledger", "check").code == 0
+    assert tenure.call("owed", "--all", "--json").document["owed"] == []
+
+
+def test_only_one_of_many_with_one_id_runs_the_command(tenure: Tenure) -> None:
+    command = ("run", "--id", "x", "--", "sh", "-c", "echo once >> ran; sleep 1; exit 3")
+    with ThreadPoolExecutor(6) as pool:
+        codes = list(pool.map(lambda _: tenure.call(*command).code, range(6)))
+    assert codes == [3] * 6
+    assert (tenure.folder / "ran").read_text() == "once\n"

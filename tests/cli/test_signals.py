@@ -1,0 +1,54 @@
+"""Signals end the waiting, never the work."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from tests.cli.calling import Tenure
+
+COMMAND = "echo began; touch running; while [ ! -e stop ]; do sleep 0.05; done; echo over; exit 9"
+
+
+@pytest.mark.parametrize(
+    ("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_signal_hands_off_and_wait_goes_on(
+    tenure: Tenure, tmp_path: Path, signum: int, code: int
+) -> None:
+    process = tenure.start("run", "--id", "x", "--", "sh", "-c", COMMAND)
+    tenure.wait_until_running(tmp_path / "running")
+    process.send_signal(signum)
+    stopped = tenure.finish(process)
+    assert stopped.code == code
+    assert "`tenure wait x` waits for it, `tenure cancel x` ends it" in stopped.last_error
+    (entry,) = tenure.call("owed", "--all", "--json").document["owed"]
+    assert entry["holder"] == "nobody"
+
+    assert tenure.call("wait", "x", "--within", "0.3").code == 75
+    (tmp_path / "stop").touch()
+    done = tenure.call("wait", "x", "--output")
+    assert (done.code, done.output) == (9, b"began\nover\n")
+
+
+def test_ignored_hangup_stays_ignored(tenure: Tenure, tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = tenure.start("run", "--", "sh", "-c", COMMAND)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    tenure.wait_until_running(tmp_path / "running")
+    process.send_signal(signal.SIGHUP)
+    (tmp_path / "stop").touch()
+    assert tenure.finish(process).code == 9
+
+
+def test_interrupted_wait_leaves_the_execution_alone(tenure: Tenure, tmp_path: Path) -> None:
+    execution_id = tenure.detach("sh", "-c", COMMAND)
+    tenure.wait_until_running(tmp_path / "running")
+    process = tenure.start("wait", execution_id, "--output")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"began\n"
+    process.send_signal(signal.SIGINT)
+    assert tenure.finish(process).code == 130
+    (tmp_path / "stop").touch()
+    assert tenure.call("wait", execution_id).code == 9
