@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
-from rich.console import Console
-from rich.text import Text
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 from tenure.cli.duration import render_clock, render_span
 from tenure.cli.terminal import Terminal
 from tenure.cli.view import Sighting, sight
@@ -26,6 +27,9 @@ async def keep_status(terminal: Terminal, ledger: Ledger, execution_id: str) -> 
     """Show a status line until cancelled; where there is no terminal, return at once."""
     if not terminal.has_status:
         return
+    from rich.console import Console  # noqa: PLC0415 - only where there is a terminal
+    from rich.text import Text  # noqa: PLC0415
+
     console = Console(stderr=True, highlight=False)
     began = anyio.current_time()
     read_at, text = began - READ_SECONDS, ""
@@ -68,7 +72,7 @@ def describe_status(sighting: Sighting, works: Sequence[OpenWork], now: datetime
     return " · ".join(parts)
 
 
-def _render(console: Console, line: Text) -> str:
+def _render(console: "Console", line: "Text") -> str:
     line.truncate(max(10, console.width - 1), overflow="ellipsis")
     with console.capture() as capture:
         console.print(line, end="", soft_wrap=True)

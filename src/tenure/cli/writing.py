@@ -3,11 +3,11 @@
 import os
 import select
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tenure.model.json_value import JsonValue
-from tenure.wire.codec import json_form
-from tenure.wire.json_text import dump_json
+if TYPE_CHECKING:
+    from tenure.model.json_value import JsonValue
+
 
 STDOUT: Final = 1
 STDERR: Final = 2
@@ -47,14 +47,16 @@ def put(text: str) -> None:
     write_all(STDOUT, f"{text}\n".encode(errors="backslashreplace"))
 
 
-def formed(document: Mapping[str, object]) -> dict[str, JsonValue]:
+def formed(document: Mapping[str, object]) -> "dict[str, JsonValue]":
     """Bring the values of a document into their JSON form."""
+    from tenure.wire.codec import json_form  # noqa: PLC0415 - only where JSON is wanted
+
     return {name: json_form(value) for name, value in document.items()}
 
 
 def put_json(document: Mapping[str, object]) -> None:
     """Write the one document of a command to standard output."""
-    put(dump_json(formed(document)))
+    put(_dump(document))
 
 
 def say(text: str) -> None:
@@ -64,7 +66,7 @@ def say(text: str) -> None:
 
 def say_json(document: Mapping[str, object]) -> None:
     """Write a document to standard error."""
-    write_all(STDERR, f"{dump_json(formed(document))}\n".encode())
+    write_all(STDERR, f"{_dump(document)}\n".encode())
 
 
 def said(text: str) -> bytes:
@@ -77,3 +79,9 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def _dump(document: Mapping[str, object]) -> str:
+    from tenure.wire.json_text import dump_json  # noqa: PLC0415 - as above
+
+    return dump_json(formed(document))
