@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.cli.calling import Tenure
+
+from tenure import open_ledger
 
 READING = [["ls"], ["owed"], ["show", "x"], ["wait", "x"], ["recover"], ["cancel", "x"]]
 NEEDING = [*READING, ["ledger", "check"], ["ledger", "upgrade"]]
@@ -88,6 +91,19 @@ def test_show_tells_all_and_keeps_the_secret(tenure: Tenure) -> None:
     ):
         assert told in by_attempt.text
     tenure.call("cancel", execution_id)
+
+
+def test_attempt_that_was_made_through_the_port_is_shown(tenure: Tenure) -> None:
+    async def make() -> None:
+        async with open_ledger(f"sqlite:///{tenure.ledger_file}") as ledger:
+            await ledger.create_attempt(execution_attempt_id="a", execution_id="x")
+
+    anyio.run(make)
+    for subject_id in ("a", "x"):
+        done = tenure.call("show", subject_id)
+        assert done.code == 0
+        assert "attempt a" in done.text
+    assert tenure.call("wait", "x").code == 125
 
 
 def test_hostile_text_cannot_reach_the_terminal(tenure: Tenure) -> None:

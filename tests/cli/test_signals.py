@@ -52,3 +52,18 @@ def test_interrupted_wait_leaves_the_execution_alone(tenure: Tenure, tmp_path: P
     assert tenure.finish(process).code == 130
     (tmp_path / "stop").touch()
     assert tenure.call("wait", execution_id).code == 9
+
+
+def test_reader_that_stands_still_holds_up_no_signal(tenure: Tenure, tmp_path: Path) -> None:
+    script = "touch running; head -c 3000000 /dev/zero; exec sleep 300"
+    process = tenure.start("run", "--id", "x", "--", "sh", "-c", script)
+    tenure.wait_until_running(tmp_path / "running")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(100_000)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    assert b"`tenure wait x` waits for it" in process.stderr.read()
+    (entry,) = tenure.call("owed", "--all", "--json").document["owed"]
+    assert entry["holder"] == "nobody"
+    tenure.call("cancel", "x")

@@ -23,8 +23,8 @@ from tenure.cli.writing import STDERR, STDOUT, said, write_all
 
 QUIET_SECONDS: Final = 0.4
 """How long the command has to be silent before the status line is shown below its output."""
-CLOSE_SECONDS: Final = 1.0
-"""How long the end waits for a terminal that was stopped."""
+PATIENCE_SECONDS: Final = 1.0
+"""How long a message, and the end, wait for a reader that is slow or a terminal that stands."""
 _ERASE: Final = b"\r\x1b[2K"
 _GONE: Final = frozenset({errno.EPIPE, errno.EIO, errno.ECONNRESET})
 """Nobody reads any more: a closed pipe, a terminal that hung up."""
@@ -54,7 +54,7 @@ class Terminal:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_SECONDS):
+        with anyio.CancelScope(shield=True), anyio.move_on_after(PATIENCE_SECONDS):
             await self._run(self._erase)
 
     async def write_output(self, data: bytes) -> bool:
@@ -65,8 +65,15 @@ class Terminal:
         return failure is None
 
     async def say(self, text: str) -> None:
-        """Write a line of Tenure's own."""
-        await self._run(lambda: self._say(text))
+        """Write a line of Tenure's own; past the thread when that is held up for too long."""
+        is_said = False
+        with anyio.move_on_after(PATIENCE_SECONDS):
+            await self._run(lambda: self._say(text))
+            is_said = True
+        if not is_said:
+            beside = Thread(target=write_all, args=(STDERR, said(text)), daemon=True)
+            beside.start()
+            await asyncio.to_thread(beside.join, PATIENCE_SECONDS)
 
     def show_status(self, line: str) -> None:
         """Show a line until something else is written; left out while the thread is busy."""
