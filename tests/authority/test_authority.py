@@ -16,6 +16,7 @@ from tenure.errors import InvalidInputError, ProviderError
 from tenure.model.decision import AttemptExists
 from tenure.model.result import CancelledResult
 from tenure.ports import provider as port
+from tenure.remediation.controller import WorkReport
 
 
 async def begun(scene: Scene, **options: Loose) -> tuple[Authority, Dispatch]:
@@ -25,6 +26,12 @@ async def begun(scene: Scene, **options: Loose) -> tuple[Authority, Dispatch]:
     dispatch = await authority.dispatch(execution_id="e")
     assert dispatch is not None
     return authority, dispatch
+
+
+async def attend(authority: Authority, dispatch: Dispatch) -> WorkReport:
+    """Attend, but not for ever."""
+    with anyio.fail_after(20):
+        return await authority.attend(dispatch)
 
 
 def passing(scene: Scene, ms: int = 1_000) -> None:
@@ -172,7 +179,7 @@ async def test_answer_that_comes_to_a_cancelled_caller_is_recorded(scene: Scene)
         await authority.submit(execution_id="e", submission=submission())
         dispatch = await authority.dispatch(execution_id="e")
         assert dispatch is not None
-        await authority.attend(dispatch)
+        await attend(authority, dispatch)
         pytest.fail("it was not cancelled")
     work = await scene.work()
     assert (work.obligation, work.owner_id) == ("allocation-control", None)
@@ -294,7 +301,7 @@ async def test_work_that_is_cancelled_while_it_runs_ends_with_its_workers_word(
 
     scene.world.on_terminate = stop
     await scene.cancel()
-    assert (await authority.attend(dispatch)).ending == "closed"
+    assert (await attend(authority, dispatch)).ending == "closed"
     end = await authority.wait(execution_id="e")
     assert end.settlement is not None
     assert end.settlement.result == result
@@ -325,7 +332,7 @@ async def test_attended_work_ends_with_its_answer_and_without_its_machine(scene:
             await scene.commit(scene.world.machines[0])
 
         group.start_soon(answer)
-        report = await authority.attend(dispatch)
+        report = await attend(authority, dispatch)
     assert report.ending == "closed"
     assert await scene.settled() == "outcome"
     assert "claim-taken-over" not in await scene.events()
@@ -335,7 +342,7 @@ async def test_attended_work_ends_with_its_answer_and_without_its_machine(scene:
 async def test_attendance_that_is_cancelled_hands_off_with_evidence(scene: Scene) -> None:
     authority, dispatch = await begun(scene)
     async with anyio.create_task_group() as group:
-        group.start_soon(authority.attend, dispatch)
+        group.start_soon(attend, authority, dispatch)
         await scene.called("inspect")
         group.cancel_scope.cancel()
     work = await scene.work()
@@ -350,7 +357,7 @@ async def test_attendance_ends_at_once_when_the_claim_is_lost(scene: Scene) -> N
     authority, dispatch = await begun(scene)
     scene.clock.advance(LEASE_MS)
     await scene.hold("rival")
-    assert (await authority.attend(dispatch)).ending == "lost"
+    assert (await attend(authority, dispatch)).ending == "lost"
     assert scene.world.count("inspect") == 0
 
 
@@ -366,7 +373,7 @@ async def test_resting_attendance_renews_and_wakes_at_a_cancellation(
     dispatch = await authority.dispatch(execution_id="e")
     assert dispatch is not None
     async with anyio.create_task_group() as group:
-        group.start_soon(authority.attend, dispatch)
+        group.start_soon(attend, authority, dispatch)
         await scene.called("inspect", 1 if fault is None else 5)
         looks = scene.world.count("inspect")
         for _ in range(5):
