@@ -244,12 +244,6 @@ CASES = [
         tenure.CancellationPending(),
         {"execution_attempt_id": "c", "replaces": "a", "supersede": True},
     ),
-    Case(
-        "ensure_attempt",
-        "submitted-once created",
-        tenure.AttemptsExhausted(),
-        {"execution_attempt_id": "c", "replaces": "a", "supersede": True},
-    ),
     Case("request_cancellation", "submitted", tenure.CancellationRequested),
     Case(
         "request_cancellation", "submitted created cancelled", tenure.CancellationAlreadyRequested

@@ -37,6 +37,7 @@ async def test_submission_is_frozen_and_told_in_every_answer(stage: Stage) -> No
         conclusion=None,
         concluded_at=None,
         converged_at=None,
+        next_attempt_at=None,
     )
     assert answer == tenure.Submitted(execution=expected)
     stage.clock.advance(1)
@@ -54,6 +55,9 @@ async def test_submission_is_frozen_and_told_in_every_answer(stage: Stage) -> No
         ({"instruction": {"command": ["true"]}}, "duplicate"),
         ({"labels": {}}, "conflict"),
         ({"attempt_timeout_ms": None}, "conflict"),
+        ({"retry_failed": True}, "conflict"),
+        ({"retry_delay_ms": 2}, "conflict"),
+        ({"retry_delay_ms_max": 2_000}, "conflict"),
         ({"provider_ids": ("cloud", "rival")}, "conflict"),
         ({"workflow_id": "w2"}, "conflict"),
     ],

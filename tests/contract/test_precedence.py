@@ -151,7 +151,6 @@ PAIRS = [
     Pair("submit_execution", "duplicate", "submitted", "submitted cancelled", {}),
     Pair("ensure_attempt", "existing", "concluded", "submitted created answered", {}),
     Pair("ensure_attempt", "existing", "cancelled", "submitted created cancelled", {}),
-    Pair("ensure_attempt", "existing", "exhausted", "submitted-once created", {}),
     Pair(
         "ensure_attempt",
         "concluded",
@@ -161,14 +160,6 @@ PAIRS = [
     ),
     Pair("ensure_attempt", "concluded", "occupied", "submitted created answered", NEXT),
     Pair("ensure_attempt", "cancelled", "occupied", "submitted created cancelled", NEXT),
-    Pair("ensure_attempt", "occupied", "exhausted", "submitted-once created", NEXT),
-    Pair(
-        "ensure_attempt",
-        "exhausted",
-        "created",
-        "submitted-once created",
-        {**NEXT, "replaces": "a", "supersede": True},
-    ),
     Pair("request_cancellation", "not-found", "requested", "created", {}),
     Pair(
         "request_cancellation",

@@ -275,8 +275,6 @@ def read_ensure_attempt_decision(answer: tenure.EnsureAttemptDecision) -> str:
             assert_type(answer.kind, Literal["concluded"])
         case tenure.CancellationPending():
             assert_type(answer.kind, Literal["cancelled"])
-        case tenure.AttemptsExhausted():
-            assert_type(answer.kind, Literal["exhausted"])
         case _:
             assert_never(answer)
     return answer.kind

@@ -15,7 +15,6 @@ from tenure.model.command import CreateAttempt, EnsureAttempt
 from tenure.model.decision import (
     AttemptCreated,
     AttemptExists,
-    AttemptsExhausted,
     CancellationPending,
     Concluded,
     EnsureAttemptDecision,
@@ -51,7 +50,9 @@ def ensure_attempt(
 
     Precedence: the id exists (``existing``, or an error when it belongs to another execution) →
     ``concluded`` → ``cancelled`` → ``occupied`` unless the active attempt is ``replaces`` and has
-    settled, or the supersede is explicit → ``exhausted`` → ``created``.
+    settled, or the supersede is explicit → ``created``. How many attempts there may be is decided
+    where one settles: an execution with none left is concluded then. Explicit supersedes and
+    resumed pauses need no spare one.
 
     Raises:
         DuplicateExecutionAttemptError: the id belongs to another execution.
@@ -88,16 +89,7 @@ def _refusal(state: State, command: EnsureAttempt) -> EnsureAttemptDecision | No
     settled = active is None or active.status == "settled"
     if active_id != command.replaces or not (settled or command.supersede):
         return Occupied(active_attempt_id=active_id)
-    if execution is not None and _is_exhausted(execution, active):
-        return AttemptsExhausted()
     return None
-
-
-def _is_exhausted(execution: Execution, active: Attempt | None) -> bool:
-    """Resuming a pause (an outcome that concluded nothing) is no retry and needs no spare one."""
-    paused = active is not None and active.settlement_kind == "outcome"
-    used_up = execution.attempt_count >= execution.attempts_max
-    return execution.submission is not None and used_up and not paused
 
 
 def _create(
@@ -128,6 +120,7 @@ def _create(
         execution,
         active_attempt_id=command.execution_attempt_id,
         attempt_count=execution.attempt_count + 1,
+        next_attempt_ms=None,
     )
     previous = state.active
     superseded = None
@@ -151,6 +144,7 @@ def bare_execution(execution_id: str) -> Execution:
         conclusion=None,
         concluded_ms=None,
         converged_ms=None,
+        next_attempt_ms=None,
     )
 
 

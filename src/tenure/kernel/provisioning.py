@@ -110,7 +110,7 @@ def _abandon(
         execution_attempt_id=attempt.execution_attempt_id,
         actor=command.actor,
     )
-    execution, concluded = conclude(state, attempt, "abandoned", now, command.actor)
+    execution, concluded = conclude(state, attempt, now, command.actor)
     return Verdict(
         decision=Abandoned(), attempt=settled, execution=execution, entries=(entry, *concluded)
     )

@@ -178,6 +178,7 @@ def execution_record(execution: Execution) -> ExecutionRecord:
         conclusion=execution.conclusion,
         concluded_at=to_optional_datetime(execution.concluded_ms),
         converged_at=to_optional_datetime(execution.converged_ms),
+        next_attempt_at=to_optional_datetime(execution.next_attempt_ms),
     )
 
 

@@ -35,10 +35,16 @@ from tenure.model.decision import (
     ProvisioningAbsenceDecision,
     Recorded,
 )
-from tenure.model.execution import Conclusion
+from tenure.model.execution import (
+    Conclusion,
+    ExecutionSubmission,
+    decode_submission,
+    retry_delay_ms,
+)
 from tenure.model.instant import InstantMs
 from tenure.model.json_value import JsonText
 from tenure.model.result import (
+    FailedResult,
     PausedResult,
     WorkflowRunResult,
     decode_result,
@@ -79,7 +85,7 @@ def commit_outcome(
     journaled = [_settled_entry(attempt, "outcome-committed", WORKER, status=result.status)]
     if settled.reclamation is not None:
         journaled.append(_opened_entry(attempt, settled.reclamation))
-    execution, concluded = _conclude_as(state, _conclusion(state, result), now, WORKER)
+    execution, concluded = _conclude_answered(state, result, now)
     return Verdict(
         decision=AcceptedOutcome(outcome=result),
         attempt=settled,
@@ -151,7 +157,7 @@ def record_infrastructure_failure(
     if held.operation.obligation != "terminal-convergence":
         return Verdict(decision=NotTerminated())
     actor = command.claim.owner_id
-    execution, concluded = conclude(state, attempt, "infrastructure-failure", now, actor)
+    execution, concluded = conclude(state, attempt, now, actor)
     journaled = _settled_entry(attempt, "infrastructure-failure-recorded", actor)
     return Verdict(
         decision=Recorded(),
@@ -162,32 +168,69 @@ def record_infrastructure_failure(
 
 
 def conclude(
-    state: State, attempt: Attempt, kind: SettlementKind, now: InstantMs, actor: str
+    state: State, attempt: Attempt, now: InstantMs, actor: str
 ) -> tuple[Execution | None, tuple[Entry, ...]]:
-    """Conclude a submitted execution whose active attempt settles without an answer.
+    """Say what an execution comes to whose active attempt settles without an answer.
 
-    It is ``cancelled`` when that was asked for, ``exhausted`` when no attempt is left, and stays
-    open for a retry otherwise.
+    It is ``cancelled`` when that was asked for, ``exhausted`` when no attempt is left; otherwise
+    the next attempt becomes due.
     """
-    execution = state.execution
-    if kind == "outcome" or execution is None or state.active is not attempt:
+    execution = _unconcluded(state)
+    if execution is None or state.active is not attempt:
         return None, ()
     if execution.cancellation is not None:
-        return _conclude_as(state, "cancelled", now, actor)
+        return concluded_execution(execution, "cancelled", now, actor)
     if execution.attempt_count >= execution.attempts_max:
-        return _conclude_as(state, "exhausted", now, actor)
-    return None, ()
+        return concluded_execution(execution, "exhausted", now, actor)
+    return _retried_later(execution, now, actor)
 
 
-def _conclude_as(
-    state: State, conclusion: Conclusion | None, now: InstantMs, actor: str
+def _conclude_answered(
+    state: State, result: WorkflowRunResult, now: InstantMs
 ) -> tuple[Execution | None, tuple[Entry, ...]]:
+    """Say what an answer makes of its execution.
+
+    A pause is no conclusion, unless nobody may resume because cancellation was requested; a failure
+    is none where the policy retries it and an attempt is left.
+    """
+    execution = _unconcluded(state)
+    if execution is None:
+        return None, ()
+    if isinstance(result, PausedResult):
+        if execution.cancellation is None:
+            return None, ()
+        return concluded_execution(execution, "cancelled", now, WORKER)
+    left = execution.attempt_count < execution.attempts_max and execution.cancellation is None
+    if isinstance(result, FailedResult) and left and _submission(execution).retry_failed:
+        return _retried_later(execution, now, WORKER)
+    return concluded_execution(execution, "outcome", now, WORKER)
+
+
+def _unconcluded(state: State) -> Execution | None:
     execution = state.execution
-    if conclusion is None or execution is None or execution.submission is None:
-        return None, ()
-    if execution.conclusion is not None:
-        return None, ()
-    return concluded_execution(execution, conclusion, now, actor)
+    if execution is None or execution.submission is None or execution.conclusion is not None:
+        return None
+    return execution
+
+
+def _submission(execution: Execution) -> ExecutionSubmission:
+    assert execution.submission is not None
+    return decode_submission(execution.submission, record=f"execution {execution.execution_id!r}")
+
+
+def _retried_later(
+    execution: Execution, now: InstantMs, actor: str
+) -> tuple[Execution, tuple[Entry, ...]]:
+    delay = retry_delay_ms(_submission(execution), execution.attempt_count)
+    due = InstantMs(now + delay)
+    journaled = Entry(
+        event="retry-scheduled",
+        execution_id=execution.execution_id,
+        execution_attempt_id=execution.active_attempt_id,
+        actor=actor,
+        detail=detail(nextAttemptAt=due),
+    )
+    return msgspec.structs.replace(execution, next_attempt_ms=due), (journaled,)
 
 
 def concluded_execution(
@@ -201,16 +244,10 @@ def concluded_execution(
         actor=actor,
         detail=detail(conclusion=conclusion),
     )
-    ended = msgspec.structs.replace(execution, conclusion=conclusion, concluded_ms=now)
+    ended = msgspec.structs.replace(
+        execution, conclusion=conclusion, concluded_ms=now, next_attempt_ms=None
+    )
     return ended, (journaled,)
-
-
-def _conclusion(state: State, result: WorkflowRunResult) -> Conclusion | None:
-    """A pause is no conclusion, unless nobody may resume because cancellation was requested."""
-    if not isinstance(result, PausedResult):
-        return "outcome"
-    cancelled = state.execution is not None and state.execution.cancellation is not None
-    return "cancelled" if cancelled else None
 
 
 def _abandon(
@@ -220,7 +257,7 @@ def _abandon(
     settled = settle(held.attempt, "abandoned", now)
     assert settled.operation is not None
     kept = msgspec.structs.replace(settled.operation, last_failure=evidence)
-    execution, concluded = conclude(state, held.attempt, "abandoned", now, actor)
+    execution, concluded = conclude(state, held.attempt, now, actor)
     journaled = entry(
         held.attempt,
         event,

@@ -91,6 +91,7 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     conclusion: Conclusion | None
     concluded_ms: InstantMs | None
     converged_ms: InstantMs | None
+    next_attempt_ms: InstantMs | None
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,8 +10,7 @@ from tenure.kernel.state import Attempt, Execution
 from tenure.ledger.core import LedgerCore
 from tenure.ledger.intake import flag, instant_ms, page_limit, presented_claim
 from tenure.ledger.owed import open_work_of
-from tenure.model import command as commands
-from tenure.model import decision as decisions
+from tenure.model import command as commands, decision as decisions
 from tenure.model.execution import (
     ExecutionRecord,
     ExecutionSubmission,

@@ -5,8 +5,7 @@ from typing import cast
 from tenure.kernel import record as records
 from tenure.ledger.core import LedgerCore
 from tenure.ledger.intake import evidence_text, instant_ms, presented_claim, ref_text
-from tenure.model import command as commands
-from tenure.model import decision as decisions
+from tenure.model import command as commands, decision as decisions
 from tenure.model.allocation import (
     AllocationLifetime,
     ProcessBoundProvisionerLossProof,

@@ -7,8 +7,7 @@ from tenure.kernel import record as records
 from tenure.ledger.core import LedgerCore
 from tenure.ledger.intake import evidence_text, instant_ms, presented_claim, ref_text
 from tenure.ledger.recovery import reference_pair
-from tenure.model import command as commands
-from tenure.model import decision as decisions
+from tenure.model import command as commands, decision as decisions
 from tenure.model.allocation import ProviderAllocationRef
 from tenure.model.evidence import BoundedRecoveryEvidence
 from tenure.model.identifier import check_identifier

@@ -248,12 +248,6 @@ class CancellationPending(Decision, frozen=True):
     kind: ClassVar[Literal["cancelled"]] = "cancelled"
 
 
-class AttemptsExhausted(Decision, frozen=True):
-    """All attempts that the execution may have were made."""
-
-    kind: ClassVar[Literal["exhausted"]] = "exhausted"
-
-
 class CancellationRequested(Decision, frozen=True):
     """The request is durable and is the first."""
 
@@ -313,7 +307,7 @@ ExecutionAttemptOutcomeDecision: TypeAlias = AcceptedOutcome | DuplicateOutcome 
 
 SubmissionDecision: TypeAlias = Submitted | DuplicateSubmission | ConflictSubmission
 EnsureAttemptDecision: TypeAlias = (
-    AttemptCreated | AttemptExists | Occupied | Concluded | CancellationPending | AttemptsExhausted
+    AttemptCreated | AttemptExists | Occupied | Concluded | CancellationPending
 )
 CancellationDecision: TypeAlias = (
     CancellationRequested | CancellationAlreadyRequested | Concluded | NotFound

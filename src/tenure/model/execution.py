@@ -29,6 +29,8 @@ ATTEMPTS_MAX: Final = 1000
 """Most attempts that one execution may be given."""
 ATTEMPT_TIMEOUT_MS_MAX: Final = 10 * 365 * 24 * 3600 * 1000
 """Longest deadline of an attempt: ten years."""
+RETRY_DELAY_MS_MAX: Final = 30 * 24 * 3600 * 1000
+"""Longest delay before a retry: thirty days."""
 PROVIDER_CANDIDATES_MAX: Final = 64
 """Most candidate providers of one execution."""
 REASON_UNITS_MAX: Final = 512
@@ -48,6 +50,12 @@ class ExecutionSubmission(msgspec.Struct, frozen=True, kw_only=True):
     """How many attempts may be made in all."""
     attempt_timeout_ms: int | None = None
     """How long one attempt may take from its begin, in milliseconds; null: no deadline."""
+    retry_failed: bool = False
+    """Whether a ``failed`` answer is retried, too; lost infrastructure and absence always are."""
+    retry_delay_ms: int = 1_000
+    """How long after the first attempt's end the second may begin; doubled for each further one."""
+    retry_delay_ms_max: int = 60_000
+    """Longest such delay."""
     labels: JsonObject = msgspec.field(default_factory=dict)
     """The host's own labels, string to string."""
 
@@ -77,6 +85,8 @@ class ExecutionRecord(msgspec.Struct, frozen=True, kw_only=True):
     concluded_at: datetime | None
     converged_at: datetime | None
     """When its host took the conclusion over."""
+    next_attempt_at: datetime | None
+    """Not before this instant may the next attempt begin; null when none is due."""
 
 
 class SettlementRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +120,9 @@ def submission_to_json(submission: ExecutionSubmission) -> dict[str, JsonValue]:
         "providerIds": list(submission.provider_ids),
         "attemptsMax": submission.attempts_max,
         "attemptTimeoutMs": submission.attempt_timeout_ms,
+        "retryFailed": submission.retry_failed,
+        "retryDelayMs": submission.retry_delay_ms,
+        "retryDelayMsMax": submission.retry_delay_ms_max,
         "labels": submission.labels,
     }
 
@@ -126,6 +139,9 @@ def submission_from_json(value: object, *, field: str) -> ExecutionSubmission:
         "providerIds",
         "attemptsMax",
         "attemptTimeoutMs",
+        "retryFailed",
+        "retryDelayMs",
+        "retryDelayMsMax",
         "labels",
     }
     if not isinstance(value, dict) or set(value) != names:
@@ -138,6 +154,9 @@ def submission_from_json(value: object, *, field: str) -> ExecutionSubmission:
         provider_ids=tuple(providers) if isinstance(providers, list) else providers,
         attempts_max=value["attemptsMax"],
         attempt_timeout_ms=value["attemptTimeoutMs"],
+        retry_failed=value["retryFailed"],
+        retry_delay_ms=value["retryDelayMs"],
+        retry_delay_ms_max=value["retryDelayMsMax"],
         labels=value["labels"],
     )
     _check_submission(submission, field)
@@ -155,6 +174,12 @@ def decode_submission(text: str, *, record: str) -> ExecutionSubmission:
     except (ValueError, RecursionError) as exc:
         seen = f"its submission is unreadable: {exc}"
         raise CorruptRecordError(record=record, seen=seen) from exc
+
+
+def retry_delay_ms(submission: ExecutionSubmission, attempt_count: int) -> int:
+    """How long to wait after the n-th attempt's end: doubled each time, capped, never random."""
+    doublings = min(attempt_count - 1, 40)
+    return min(submission.retry_delay_ms << doublings, submission.retry_delay_ms_max)
 
 
 def encode_cancellation(cancellation: CancellationRecord) -> JsonText:
@@ -217,6 +242,9 @@ def _check_submission(value: ExecutionSubmission, field: str) -> None:
     if value.attempt_timeout_ms is not None:
         timeout = value.attempt_timeout_ms
         _check_count(timeout, f"{field}.attempt_timeout_ms", ATTEMPT_TIMEOUT_MS_MAX)
+    _check_flag(value.retry_failed, f"{field}.retry_failed")
+    _check_count(value.retry_delay_ms, f"{field}.retry_delay_ms", RETRY_DELAY_MS_MAX)
+    _check_count(value.retry_delay_ms_max, f"{field}.retry_delay_ms_max", RETRY_DELAY_MS_MAX)
     _check_labels(value.labels, f"{field}.labels")
 
 
@@ -226,6 +254,11 @@ def _check_providers(value: object, field: str) -> None:
         raise InvalidInputError(field=field, given=describe(value), allowed=allowed)
     for provider_id in value:
         check_identifier(provider_id, field=field)
+
+
+def _check_flag(value: object, field: str) -> None:
+    if type(value) is not bool:
+        raise InvalidInputError(field=field, given=describe(value), allowed="true or false")
 
 
 def _check_count(value: object, field: str, most: int) -> None:

@@ -31,7 +31,15 @@ _LEFT_OUT: Final[Mapping[object, Mapping[str, object]]] = {
     ExecutionAttemptRecord: {"settlement_kind": None, "claimable": False, "claim_expires_at": None},
     RecoverableAttemptRecord: {"claim_expires_at": None},
     ExecutionSubmission: dict.fromkeys(
-        ("attempts_max", "attempt_timeout_ms", "labels"), _OWN_DEFAULT
+        (
+            "attempts_max",
+            "attempt_timeout_ms",
+            "retry_failed",
+            "retry_delay_ms",
+            "retry_delay_ms_max",
+            "labels",
+        ),
+        _OWN_DEFAULT,
     ),
 }
 _TAG_NAMES: Final = ("kind", "status")

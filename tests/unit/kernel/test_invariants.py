@@ -156,6 +156,7 @@ BROKEN_STATES = {
     "I-25": state(None, replace(bare_execution("e"), **SUBMITTED, conclusion="outcome")),
     "I-26": state(None, replace(bare_execution("e"), conclusion="outcome", concluded_ms=NOW)),
     "I-27": state(reclaimed(ANSWERED, references=(REF, REF))),
+    "I-28": state(PENDING, replace(EXECUTION, **SUBMITTED, next_attempt_ms=NOW)),
 }
 CLOSED = reclaimed(ANSWERED, closure="absent", closed_ms=NOW, last_failure=EVIDENCE, **UNOWNED)
 PROMISED = replace(EXECUTION, **SUBMITTED)

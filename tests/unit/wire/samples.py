@@ -157,6 +157,9 @@ SUBMISSION = ExecutionSubmission(
     provider_ids=("p", "q"),
     attempts_max=3,
     attempt_timeout_ms=1000,
+    retry_failed=True,
+    retry_delay_ms=5,
+    retry_delay_ms_max=50,
     labels={"team": "t"},
 )
 SUBMISSION_FORM = {
@@ -165,6 +168,9 @@ SUBMISSION_FORM = {
     "providerIds": ["p", "q"],
     "attemptsMax": 3,
     "attemptTimeoutMs": 1000,
+    "retryFailed": True,
+    "retryDelayMs": 5,
+    "retryDelayMsMax": 50,
     "labels": {"team": "t"},
 }
 
@@ -182,6 +188,7 @@ EXECUTION = ExecutionRecord(
     conclusion="outcome",
     concluded_at=AT,
     converged_at=None,
+    next_attempt_at=AT,
 )
 EXECUTION_FORM = {
     "executionId": "e",
@@ -194,6 +201,7 @@ EXECUTION_FORM = {
     "conclusion": "outcome",
     "concludedAt": AT_TEXT,
     "convergedAt": None,
+    "nextAttemptAt": AT_TEXT,
 }
 
 SETTLEMENT = SettlementRecord(

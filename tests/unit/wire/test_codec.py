@@ -51,7 +51,14 @@ def _may_be_left_out(value: msgspec.Struct) -> set[str]:
     if type(value) is RecoverableAttemptRecord:
         return {"claimExpiresAt"}
     if type(value) is ExecutionSubmission:
-        return {"attemptsMax", "attemptTimeoutMs", "labels"}
+        return {
+            "attemptsMax",
+            "attemptTimeoutMs",
+            "retryFailed",
+            "retryDelayMs",
+            "retryDelayMsMax",
+            "labels",
+        }
     return (
         {"code", "artifact"} if type(value) in {BoundedRecoveryEvidence, CompletedResult} else set()
     )

@@ -180,7 +180,6 @@ OUR_OWN: dict[str, tuple[UnionType, list[Answer]]] = {
             (d.Occupied(active_attempt_id=None), {"kind": "occupied", "activeAttemptId": None}),
             (d.Concluded(), {"kind": "concluded"}),
             (d.CancellationPending(), {"kind": "cancelled"}),
-            (d.AttemptsExhausted(), {"kind": "exhausted"}),
         ],
     ),
     "CancellationDecision": (

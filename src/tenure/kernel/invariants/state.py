@@ -123,6 +123,14 @@ def _active_is_newest(state: State) -> bool:
     )
 
 
+def _next_attempt_is_due(state: State) -> bool:
+    execution, active = state.execution, state.active
+    if execution is None or execution.next_attempt_ms is None:
+        return True
+    settled = active is not None and active.status == "settled"
+    return settled and execution.conclusion is None and execution.submission is not None
+
+
 def _submission_whole(row: Execution) -> bool:
     submitted = row.submission is not None
     whole = _together(row.submission, row.submitted_ms, row.submitted_by)
@@ -296,6 +304,11 @@ INVARIANTS: Final = (
         on_reclamation(
             lambda _, held: len(set(held.references)) == len(held.references) <= REFERENCES_MAX
         ),
+    ),
+    Invariant(
+        "I-28",
+        "A next attempt is due only while nothing is concluded and the active one has settled.",
+        _next_attempt_is_due,
     ),
 )
 """Every state invariant."""

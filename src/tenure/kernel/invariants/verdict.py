@@ -5,8 +5,7 @@ from typing import Final
 from tenure.kernel.invariants.kind import VerdictInvariant
 from tenure.kernel.machine import Answer, AnyCommand
 from tenure.kernel.state import Attempt, State, Verdict
-from tenure.model import command as commands
-from tenure.model import decision as decisions
+from tenure.model import command as commands, decision as decisions
 from tenure.model.attempt import ExecutionAttemptRecord
 from tenure.model.operation import ProviderOperationClaim
 

@@ -49,7 +49,7 @@ LEFT JOIN reclamation AS r ON r.attempt_no = a.attempt_no;
 SELECT
     e.execution_id, e.submitted_ms, e.conclusion, e.active_attempt_id, e.attempt_count,
     e.attempts_max, e.attempt_timeout_ms, e.submitted_by, e.concluded_ms, e.converged_ms,
-    e.cancellation, e.submission
+    e.next_attempt_ms, e.cancellation, e.submission
 FROM carray(?1) AS named
 CROSS JOIN execution AS e ON e.execution_id = named.value;
 
@@ -110,18 +110,20 @@ WHERE attempt_no = (SELECT attempt_no FROM attempt WHERE execution_attempt_id = 
 INSERT INTO execution (
     execution_id, submitted_ms, conclusion, active_attempt_id, attempt_count,
     attempts_max, attempt_timeout_ms, submitted_by, concluded_ms, converged_ms,
-    cancellation, submission
-) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+    next_attempt_ms, cancellation, submission
+) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 ON CONFLICT (execution_id) DO UPDATE SET
     submitted_ms = ?2, conclusion = ?3,
     active_attempt_id = ?4, attempt_count = ?5, attempts_max = ?6, attempt_timeout_ms = ?7,
-    submitted_by = ?8, concluded_ms = ?9, converged_ms = ?10, cancellation = ?11, submission = ?12;
+    submitted_by = ?8, concluded_ms = ?9, converged_ms = ?10,
+    next_attempt_ms = ?11, cancellation = ?12, submission = ?13;
 
 -- name: update_execution
 -- All of an execution that is in no index.
 UPDATE execution SET
     active_attempt_id = ?4, attempt_count = ?5, attempts_max = ?6, attempt_timeout_ms = ?7,
-    submitted_by = ?8, concluded_ms = ?9, converged_ms = ?10, cancellation = ?11, submission = ?12
+    submitted_by = ?8, concluded_ms = ?9, converged_ms = ?10,
+    next_attempt_ms = ?11, cancellation = ?12, submission = ?13
 WHERE execution_id = ?1;
 
 -- name: append_entry
@@ -222,9 +224,9 @@ ORDER BY sequence LIMIT ?2;
 SELECT execution_no, execution_id FROM execution
 WHERE execution_no > ?1 ORDER BY execution_no LIMIT ?2;
 
--- name: list_attempt_ids
--- Ids of attempts in the order in which they were made, after a number.
-SELECT attempt_no, execution_attempt_id FROM attempt
+-- name: list_attempts
+-- Attempts and since when they owe something, in the order in which they were made.
+SELECT attempt_no, execution_attempt_id, owed_since_ms FROM attempt
 WHERE attempt_no > ?1 ORDER BY attempt_no LIMIT ?2;
 
 -- name: find_wrong_counts

@@ -115,6 +115,7 @@ def execution_row(execution: Execution) -> Row:
         execution.submitted_by,
         execution.concluded_ms,
         execution.converged_ms,
+        execution.next_attempt_ms,
         execution.cancellation,
         execution.submission,
     )
@@ -236,8 +237,9 @@ def execution_of(row: Row) -> Execution:
         submitted_by=row[7],
         concluded_ms=row[8],
         converged_ms=row[9],
-        cancellation=row[10],
-        submission=row[11],
+        next_attempt_ms=row[10],
+        cancellation=row[11],
+        submission=row[12],
     )
 
 

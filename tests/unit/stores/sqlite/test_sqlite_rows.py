@@ -104,6 +104,7 @@ EXECUTIONS = st.builds(
     conclusion=st.sampled_from((None, "outcome", "exhausted", "cancelled")),
     concluded_ms=maybe(INSTANTS),
     converged_ms=maybe(INSTANTS),
+    next_attempt_ms=maybe(INSTANTS),
 )
 
 

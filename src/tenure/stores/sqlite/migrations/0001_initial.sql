@@ -28,6 +28,7 @@ CREATE TABLE execution (
     submitted_by TEXT,
     concluded_ms INTEGER,
     converged_ms INTEGER,
+    next_attempt_ms INTEGER,
     cancellation TEXT,
     submission TEXT
 ) STRICT;
