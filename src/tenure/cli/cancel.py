@@ -6,6 +6,7 @@ import socket
 
 import anyio
 
+from tenure.cli.debt import describe_holder, judge, list_all_open
 from tenure.cli.duration import render_instant
 from tenure.cli.exit_code import NOT_ENDED, OK, SIGNAL_BASE
 from tenure.cli.host import Host, open_host
@@ -53,6 +54,7 @@ async def cancel(
             execution_id=execution_id, requested_by=_name_requester(), reason=reason
         )
         await terminal.say(_describe(decision, execution_id, host))
+        await _say_whose_lease_runs(host, terminal, execution_id)
         waiting = Waiting(host, terminal, execution_id)
         with anyio.move_on_after(within):
             await signals.run_until_signal(waiting.run)
@@ -73,6 +75,16 @@ async def cancel(
             assert execution is not None  # it answered the request
             put_json(document_of(host.ledger, await sight(host.ledger, execution)))
         return NOT_ENDED if signals.caught is None else SIGNAL_BASE + signals.caught
+
+
+async def _say_whose_lease_runs(host: Host, terminal: Terminal, execution_id: str) -> None:
+    """Say why it may take a while: only a living holder acts at once."""
+    now = await host.ledger.now()
+    for work in await list_all_open(host.ledger, execution_id=execution_id):
+        debt = judge(work, host.witness, now, host.ledger.url)
+        if debt.holder in ("dead", "unknown"):
+            held = describe_holder(work, debt.holder, now)
+            await terminal.say(f"{execution_id} is held by {held}; waiting")
 
 
 def _describe(decision: CancellationDecision, execution_id: str, host: Host) -> str:

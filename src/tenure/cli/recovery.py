@@ -63,6 +63,7 @@ class Recovery:
         self._host = host
         self._say = say
         self._cases: dict[str, Case] = {}
+        self._waits = True
 
     @property
     def cases(self) -> Sequence[Case]:
@@ -71,6 +72,7 @@ class Recovery:
 
     async def run(self, *, wait: bool) -> None:
         """Look at everything once, then at what has to be looked at again, if wanted."""
+        self._waits = wait
         ledger, controller = self._host.ledger, self._host.authority.controller
         began_at = await ledger.now()
         await self._note_all(await settle_undispatched(ledger, self._host.witness))
@@ -154,7 +156,8 @@ class Recovery:
             if len(case.leases) >= LEASES_MAX:
                 return
             case.leases.add(until)
-            await self._say(f"{case.execution_id} is {case.detail}; waiting")
+            if self._waits:
+                await self._say(f"{case.execution_id} is {case.detail}; waiting")
         case.retry_at = min(until, now + 2 * _MOMENT)
 
     async def _read_what_happened(self, case: Case, since: datetime) -> Sequence[JournalEntry]:
