@@ -3,7 +3,7 @@
 Works through ids in pages, in the order in which rows were made; holds one page at a time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -20,9 +20,9 @@ from tenure.kernel.record import (
 )
 from tenure.kernel.state import Attempt, Execution, State
 from tenure.ports.store import Keys, Rows
-from tenure.stores.sqlite.loading import Loaded, load_rows
+from tenure.stores.sqlite.loading import load_rows
 from tenure.stores.sqlite.query import QUERIES
-from tenure.stores.sqlite.row import OWED_SINCE, Row, journal_entry_of, owed_since
+from tenure.stores.sqlite.row import Row, journal_entry_of, owed_since
 from tenure.stores.sqlite.schema import missing_objects
 
 PROBLEMS_MAX: Final = 1000
@@ -58,18 +58,16 @@ def _problems(cursor: apsw.Cursor) -> Iterator[str]:
         for query in _RELATIONS:
             for (line,) in cursor.execute(QUERIES[query]).fetchall():
                 yield str(line)
-        for ids in _pages(cursor, "list_execution_ids"):
+        for page in _row_pages(cursor, "list_execution_ids"):
+            ids = [id_ for _, id_ in page]
             yield from _check_page(cursor, ids, _execution_keys, _check_executions)
-        for ids in _pages(cursor, "list_attempt_ids"):
-            yield from _check_page(cursor, ids, _attempt_keys, _check_attempts)
+        for page in _row_pages(cursor, "list_attempts"):
+            owed = {id_: since for _, id_, since in page}
+            check = partial(_check_attempts, owed)
+            yield from _check_page(cursor, list(owed), _attempt_keys, check)
         yield from _check_journal(cursor)
     except (apsw.CorruptError, apsw.SQLError, UnicodeDecodeError) as exc:
         yield f"file: the examination ended early: {exc}"
-
-
-def _pages(cursor: apsw.Cursor, query: str) -> Iterator[Sequence[str]]:
-    for page in _row_pages(cursor, query):
-        yield [row[1] for row in page]
 
 
 def _row_pages(cursor: apsw.Cursor, query: str) -> Iterator[Sequence[Row]]:
@@ -95,11 +93,11 @@ def _check_page(
     cursor: apsw.Cursor,
     ids: Sequence[str],
     keys: Callable[[Sequence[str]], Keys],
-    check: Callable[[Loaded, Sequence[str]], Iterator[str]],
+    check: Callable[[Rows, Sequence[str]], Iterator[str]],
 ) -> Iterator[str]:
     """Check a page as a whole, or row by row when one of them cannot even be loaded."""
     try:
-        loaded = load_rows(cursor, keys(ids))
+        rows = load_rows(cursor, keys(ids))
     except CorruptRecordError as error:
         if len(ids) == 1:
             yield f"{error.record}: {error.seen}"
@@ -107,26 +105,32 @@ def _check_page(
             for id_ in ids:
                 yield from _check_page(cursor, [id_], keys, check)
     else:
-        yield from check(loaded, ids)
+        yield from check(rows, ids)
 
 
-def _check_executions(loaded: Loaded, ids: Sequence[str]) -> Iterator[str]:
+def _check_executions(rows: Rows, ids: Sequence[str]) -> Iterator[str]:
     for id_ in ids:
-        execution = loaded.rows.executions[id_]
+        execution = rows.executions.get(id_)
+        if execution is None:
+            yield f"execution {id_!r}: it is not found by its id"
+            continue
         yield from _unreadable(partial(execution_record, execution))
-        for broken in violations(_state(loaded.rows, execution, None)):
+        for broken in violations(_state(rows, execution, None)):
             yield f"execution {id_!r}: {broken.id} does not hold: {broken.statement}"
 
 
-def _check_attempts(loaded: Loaded, ids: Sequence[str]) -> Iterator[str]:
+def _check_attempts(owed: Mapping[str, object], rows: Rows, ids: Sequence[str]) -> Iterator[str]:
     for id_ in ids:
-        attempt = loaded.rows.attempts[id_]
+        attempt = rows.attempts.get(id_)
+        if attempt is None:
+            yield f"attempt {id_!r}: it is not found by its id"
+            continue
         yield from _unreadable(partial(_read_payloads, attempt))
-        if loaded.attempt_rows[id_][OWED_SINCE] != owed_since(attempt):
+        if owed[id_] != owed_since(attempt):
             yield f"attempt {id_!r}: the list of what is owed does not agree with it"
-        execution = loaded.rows.executions.get(attempt.execution_id)
-        known = violations(_state(loaded.rows, execution, None))
-        for broken in violations(_state(loaded.rows, execution, attempt)):
+        execution = rows.executions.get(attempt.execution_id)
+        known = violations(_state(rows, execution, None))
+        for broken in violations(_state(rows, execution, attempt)):
             if broken not in known:
                 yield f"attempt {id_!r}: {broken.id} does not hold: {broken.statement}"
 

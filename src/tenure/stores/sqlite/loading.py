@@ -1,84 +1,70 @@
-"""Loading: the rows of some keys, and the columns that they were made of."""
+"""Loading: the rows of some keys, as far as they are not known already."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import apsw
-import msgspec
 
 from tenure.kernel.state import Attempt, Execution
 from tenure.model.text import is_unicode
 from tenure.ports.store import Keys, Rows
 from tenure.stores.sqlite.query import QUERIES
-from tenure.stores.sqlite.row import ATTEMPT_COLUMNS, Row, attempt_of, execution_of
+from tenure.stores.sqlite.recent import RecentRows
+from tenure.stores.sqlite.row import attempt_of, execution_of
 
 _LOAD_ATTEMPTS: Final = QUERIES["load_attempts"]
 _LOAD_EXECUTIONS: Final = QUERIES["load_executions"]
 
 
-class Loaded(msgspec.Struct, frozen=True):
-    """Rows as the kernel sees them, with the columns in which they are stored."""
-
-    rows: Rows
-    attempt_rows: Mapping[str, Row]
-    execution_rows: Mapping[str, Row]
-
-
-def load_rows(cursor: apsw.Cursor, keys: Keys) -> Loaded:
+def load_rows(cursor: apsw.Cursor, keys: Keys, recent: RecentRows | None = None) -> Rows:
     """Load the rows of ``keys``, closed as ``Rows`` demands.
 
-    The caller's transaction is the snapshot. Three queries at most, whatever the number of keys.
+    The caller's transaction is the snapshot. Three queries at most, whatever the number of keys,
+    and none for what ``recent`` knows.
 
     Raises:
         CorruptRecordError: a row holds what no row can have.
     """
-    attempt_rows: dict[str, Row] = {}
-    execution_rows: dict[str, Row] = {}
-    attempts = _load_attempts(cursor, keys.attempts, attempt_rows)
+    known = recent or RecentRows()
+    attempts, unknown = known.attempts.find(keys.attempts)
+    attempts.update(_load_attempts(cursor, unknown))
     execution_ids = {attempt.execution_id for attempt in attempts.values()} | keys.executions
-    executions = _load_executions(cursor, execution_ids, execution_rows)
+    executions, unknown = known.executions.find(execution_ids)
+    executions.update(_load_executions(cursor, unknown))
     active_ids = {execution.active_attempt_id for execution in executions.values()}
     missing = {id_ for id_ in active_ids if id_ is not None and id_ not in attempts}
-    attempts.update(_load_attempts(cursor, missing, attempt_rows))
-    return Loaded(
-        Rows(attempts=attempts, executions=executions),
-        {id_: row[:ATTEMPT_COLUMNS] for id_, row in attempt_rows.items()},
-        execution_rows,
-    )
+    active, unknown = known.attempts.find(missing)
+    attempts.update(active)
+    attempts.update(_load_attempts(cursor, unknown))
+    return Rows(attempts=attempts, executions=executions)
 
 
 def load_attempts(cursor: apsw.Cursor, ids: Sequence[str]) -> list[Attempt]:
     """Load attempts that exist, in the order of ``ids``."""
-    found = _load_attempts(cursor, ids, {})
+    found = _load_attempts(cursor, ids)
     return [found[id_] for id_ in ids if id_ in found]
 
 
 def load_executions(cursor: apsw.Cursor, ids: Sequence[str]) -> list[Execution]:
     """Load executions that exist, in the order of ``ids``."""
-    found = _load_executions(cursor, set(ids), {})
+    found = _load_executions(cursor, set(ids))
     return [found[id_] for id_ in ids if id_ in found]
 
 
-def _load_attempts(
-    cursor: apsw.Cursor, ids: Iterable[str], rows: dict[str, Row]
-) -> dict[str, Attempt]:
+def _load_attempts(cursor: apsw.Cursor, ids: Iterable[str]) -> dict[str, Attempt]:
     named = tuple(filter(_can_exist, ids))
     if not named:
         return {}
-    for row in cursor.execute(_LOAD_ATTEMPTS, (apsw.carray(named),)):
-        rows[str(row[0])] = row
-    return {id_: attempt_of(rows[id_]) for id_ in named if id_ in rows}
+    found = map(attempt_of, cursor.execute(_LOAD_ATTEMPTS, (apsw.carray(named),)))
+    return {attempt.execution_attempt_id: attempt for attempt in found}
 
 
-def _load_executions(
-    cursor: apsw.Cursor, ids: Iterable[str], rows: dict[str, Row]
-) -> dict[str, Execution]:
+def _load_executions(cursor: apsw.Cursor, ids: Iterable[str]) -> dict[str, Execution]:
     named = tuple(filter(_can_exist, ids))
     if not named:
         return {}
-    for row in cursor.execute(_LOAD_EXECUTIONS, (apsw.carray(named),)):
-        rows[str(row[0])] = row
-    return {id_: execution_of(rows[id_]) for id_ in named if id_ in rows}
+    found = map(execution_of, cursor.execute(_LOAD_EXECUTIONS, (apsw.carray(named),)))
+    return {execution.execution_id: execution for execution in found}
 
 
 def _can_exist(id_: str) -> bool:

@@ -63,7 +63,7 @@ def _connect_reading(location: Location) -> apsw.Connection:
 
 def read_rows(cursor: apsw.Cursor, keys: Keys) -> Rows:
     """Read the rows of ``keys``."""
-    return load_rows(cursor, keys).rows
+    return load_rows(cursor, keys)
 
 
 def read_recoverable(cursor: apsw.Cursor, execution_id: str) -> Sequence[Attempt]:
