@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 CALLERS = (1, 16, 256)
+_DISK = Path("/var/tmp")  # noqa: S108 - a folder of its own is made in it
 AIMS = {
     (SQLITE, PER_TRANSITION, 1): 0.9,
     (SQLITE, BARE, 256): 0.5,
@@ -56,12 +57,12 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5, help="how often (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=10, help="how often (default: %(default)s)")
     parser.add_argument(
-        "--seconds", type=float, default=1.5, help="duration of one cell (default: %(default)s)"
+        "--seconds", type=float, default=0.6, help="duration of one cell (default: %(default)s)"
     )
     parser.add_argument(
-        "--dir", type=Path, default=Path.cwd(), help="folder on the disk to measure"
+        "--dir", type=Path, default=_DISK, help="folder on a disk (default: %(default)s)"
     )
     parser.add_argument("--json", type=Path, help="file for all figures")
     parser.add_argument("--profile", action="store_true", help="profile the ledger instead")
@@ -85,15 +86,19 @@ def _show(console: Console, facts: dict[str, str], rounds: Sequence[Round]) -> N
         console.print(f"{name}: {value}")
     rates = Table("transitions/s (CPU us each)", title="median of rounds, lowest to highest")
     ratios = Table("ratio of rates", title="median of ratios inside a round, lowest to highest")
+    steady = Table("ratio of CPU, turned round", title="median inside a round: the steadier number")
     for callers in CALLERS:
         rates.add_column(f"{callers} callers", justify="right")
         ratios.add_column(f"{callers} callers", justify="right")
+        steady.add_column(f"{callers} callers", justify="right")
     for name in CONTENDERS:
         rates.add_row(name, *(_rate_text(name, callers, rounds) for callers in CALLERS))
     for ours, theirs in RATIOS:
         texts = (_ratio_text(ours, theirs, callers, rounds) for callers in CALLERS)
         ratios.add_row(f"{ours} / {theirs}", *texts)
-    console.print(rates, ratios)
+        cpu = (_cpu_ratio(ours, theirs, callers, rounds) for callers in CALLERS)
+        steady.add_row(f"{ours} / {theirs}", *(f"{ratio:.2f}" for ratio in cpu))
+    console.print(rates, ratios, steady)
 
 
 def _rate_text(name: str, callers: int, rounds: Sequence[Round]) -> str:
@@ -117,6 +122,12 @@ def _ratios(ours: str, theirs: str, callers: int, rounds: Sequence[Round]) -> li
     return [cells[ours, callers].rate / cells[theirs, callers].rate for cells in rounds]
 
 
+def _cpu_ratio(ours: str, theirs: str, callers: int, rounds: Sequence[Round]) -> float:
+    return statistics.median(
+        cells[theirs, callers].cpu_us / cells[ours, callers].cpu_us for cells in rounds
+    )
+
+
 def _report(facts: dict[str, str], rounds: Sequence[Round]) -> dict[str, object]:
     return {
         "facts": facts,
@@ -133,6 +144,7 @@ def _report(facts: dict[str, str], rounds: Sequence[Round]) -> dict[str, object]
                 "theirs": theirs,
                 "callers": callers,
                 "median": statistics.median(_ratios(ours, theirs, callers, rounds)),
+                "cpuMedian": _cpu_ratio(ours, theirs, callers, rounds),
                 "aim": AIMS.get((ours, theirs, callers)),
             }
             for ours, theirs in RATIOS

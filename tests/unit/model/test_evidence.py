@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tenure.errors import CorruptRecordError, InvalidInputError
 from tenure.model.evidence import (

@@ -5,8 +5,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.unit.model.values import JSON_VALUES
 
 from tenure.model.json_value import JsonValue, decode_json, same_json

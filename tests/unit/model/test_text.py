@@ -1,8 +1,7 @@
 """Lengths in UTF-16 units, shortening, and descriptions that never hurt."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tenure.model.text import describe, is_unicode, shorten, utf16_length
 
