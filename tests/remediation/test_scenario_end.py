@@ -265,3 +265,16 @@ async def test_scenario_82_healthy_work_is_not_replaced_when_it_cannot_be_seen(
     assert execution is not None
     assert execution.attempt_count == 1
     assert (await scene.commit(scene.world.machines[0])).kind == "accepted"
+
+
+async def test_reclamation_of_what_was_never_made_closes_as_absent(scene: Scene) -> None:
+    scene.world.script("provision", faults.refused)
+    work = await scene.dispatched()
+    elsewhere = scene.world.make(work.mark, "e", work.execution_attempt_id)
+    scene.world.machines.clear()
+    assert (await scene.commit(elsewhere)).kind == "accepted"
+    assert (await scene.act()).ending == "closed"
+    reclamation = await scene.ledger.get_reclamation(execution_attempt_id=work.execution_attempt_id)
+    assert reclamation is not None
+    assert (reclamation.closure, reclamation.references) == ("absent", ())
+    await scene.check_rest()

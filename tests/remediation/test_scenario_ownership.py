@@ -202,3 +202,12 @@ async def test_operation_that_settles_before_its_takeover_is_taken_over_as_a_rec
     assert report.ending == "closed"
     assert await scene.controller().take_over(work) is None
     await scene.check_rest()
+
+
+async def test_claim_that_was_lost_while_its_holder_rested_makes_no_call(scene: Scene) -> None:
+    await scene.dispatched()
+    controller, holding = await scene.hold("slow")
+    await holding.hand_off(next_look_after=LEASE)
+    await scene.hold("fast")
+    assert (await controller.converge(holding)).ending == "lost"
+    assert scene.world.count("inspect") == 0
