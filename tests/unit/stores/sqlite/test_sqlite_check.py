@@ -145,3 +145,14 @@ async def test_reads_and_writes_go_on_during_an_examination(sound: SqliteStore) 
     problems = sound.check()
     await save(sound, changed_row)
     assert await problems == []
+
+
+async def test_a_row_that_its_index_does_not_find_is_reported(
+    open_store: OpenStore, path: Path, flip: Callable[[Path, bytes, bytes], None]
+) -> None:
+    store = await open_store()
+    await save(store, execution("execution-e"))
+    await store.aclose()
+    flip(path, b"execution-e", b"execution-f")
+    store = await open_store()
+    assert any("it is not found by its id" in line for line in await store.check())
