@@ -175,7 +175,7 @@ async def test_answer_that_comes_to_a_cancelled_caller_is_recorded(scene: Scene)
             return answer
 
         scene.world.script("provision", in_a_thread)
-        authority = scene.authority()
+        authority = scene.authority(ledger=SteppedLedger(scene.ledger, anyio.lowlevel.checkpoint))
         await authority.submit(execution_id="e", submission=submission())
         dispatch = await authority.dispatch(execution_id="e")
         assert dispatch is not None

@@ -4,8 +4,7 @@ import itertools
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tenure.remediation.plan import (
     PLAN,
