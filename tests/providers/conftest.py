@@ -17,6 +17,9 @@ from tenure.machine import processes_with_environment, signal_process
 from tenure.model.allocation import ProviderAllocationRef
 from tenure.ports.provider import Allocated, Gone, Inspection, ProviderRecovery, ProvisionRequest
 from tenure.providers.detached import DetachedProvider
+from tenure.providers.local.provider import LocalProvider
+from tenure.providers.process import ProcessProvider
+from tenure.providers.process.launch import IsolationChoice
 from tenure.wire.spool import SpoolContent, decode_spool
 
 AGENT_SCRIPT = Path(__file__).with_name("scripted_agent.py")
@@ -43,9 +46,12 @@ class Started:
 
     @property
     def pid(self) -> int:
-        agent = self.ref.provider_data["agent"]
-        assert isinstance(agent, dict)
-        pid = agent["pid"]
+        return self.pid_of("agent")
+
+    def pid_of(self, member: str) -> int:
+        process = self.ref.provider_data[member]
+        assert isinstance(process, dict)
+        pid = process["pid"]
         assert isinstance(pid, int)
         return pid
 
@@ -57,15 +63,28 @@ class World:
     folder: Path
     grace_seconds: float = 4.0
     agent_command: Sequence[str] = AGENT_COMMAND
+    isolation: IsolationChoice | None = None
+    """Of agents that end with their provisioner; without it they survive it."""
     marks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.ledger.mkdir()
-        self.provider = DetachedProvider(
+        self.ledger.mkdir(exist_ok=True)
+        self.provider = self._make_provider()
+
+    def _make_provider(self) -> LocalProvider:
+        if self.isolation is None:
+            return DetachedProvider(
+                root=self.root,
+                now=ledger_now,
+                agent_command=self.agent_command,
+                grace_seconds=self.grace_seconds,
+            )
+        return ProcessProvider(
             root=self.root,
             now=ledger_now,
             agent_command=self.agent_command,
             grace_seconds=self.grace_seconds,
+            isolation=self.isolation,
         )
 
     @property
@@ -158,13 +177,22 @@ def agent_command() -> Sequence[str]:
 
 
 @pytest.fixture
+def isolation() -> IsolationChoice | None:
+    """Of the agents of `world`; overridden where they are bound to their provisioner."""
+    return None
+
+
+@pytest.fixture
 async def world(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent_command: Sequence[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    agent_command: Sequence[str],
+    isolation: IsolationChoice | None,
 ) -> AsyncIterator[World]:
     monkeypatch.setenv("TEST_STOP_GRACE_SECONDS", "1")
     for name in [name for name in os.environ if name.startswith("TENURE_")]:
         monkeypatch.delenv(name)
-    world = World(tmp_path, agent_command=agent_command)
+    world = World(tmp_path, agent_command=agent_command, isolation=isolation)
     try:
         yield world
     finally:

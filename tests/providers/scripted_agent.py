@@ -58,6 +58,7 @@ class FolderLedger:
             execution_id=execution_id,
             active_attempt_id=None,
             attempt_count=1,
+            next_attempt_at=None,
             submission=None,
             submitted_at=None,
             submitted_by=None,

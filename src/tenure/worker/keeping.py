@@ -51,7 +51,12 @@ from tenure.worker.stopping import taking_stop_requests
 NO_AGENT: Final = 3
 """Exit code of a keeper that has none, and of an agent that lost its keeper before it began."""
 _LOST: Final = 1
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGCONT)
+_AT_PARENTS_END: Final[Mapping[Isolation, signal.Signals]] = {
+    "namespace": signal.SIGKILL,
+    "subreaper": signal.SIGCONT,
+}
+"""Killed where the kernel does the rest; woken, even if stopped, where that is still to be done."""
 _SIGNAL_CODE_BASE: Final = 128
 
 WorkAs: TypeAlias = Callable[[Mapping[str, str], ProcessIdentity], int]
@@ -83,8 +88,7 @@ def keep(environment: Mapping[str, str], work_as: WorkAs) -> int:
         _isolate(tether.isolation)
     except OSError as exc:
         return _give_up(tether, str(exc))
-    is_namespace = tether.isolation == "namespace"
-    signal_at_parents_end(signal.SIGKILL if is_namespace else signal.SIGTERM)
+    signal_at_parents_end(_AT_PARENTS_END[tether.isolation])
     if _is_provisioner_gone(tether):
         log("the provisioner is gone: nothing is started")
         return NO_AGENT
@@ -121,8 +125,8 @@ def _be_agent(
 ) -> int:
     try:
         os.setsid()
+        signal_at_parents_end(_AT_PARENTS_END[isolation])
         if isolation == "namespace":
-            signal_at_parents_end(signal.SIGKILL)
             mount_own_proc()
         else:
             adopt_orphans()
@@ -167,6 +171,7 @@ def _introduce(environment: Mapping[str, str], tether: Tether, child: _Child) ->
 def _guard(tether: Tether, agent: int) -> int:
     """Wait for the end of the provisioner or of the agent, and end the rest."""
     pidfd = os.pidfd_open(agent)
+    signal.signal(signal.SIGCONT, lambda _signum, _frame: None)  # taken, so that it wakes the wait
     forwarded = 0
     with taking_stop_requests() as stop, reaping_orphans() as orphans, orphans.reaped_but(agent):
         while not _is_readable(pidfd) and not _is_provisioner_gone(tether):
