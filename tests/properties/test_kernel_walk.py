@@ -5,8 +5,7 @@ from pathlib import Path
 from random import Random
 
 import anyio
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.contract.stage import ManualClock
 from tests.properties.walk import MOVES, Move, Walker, draw_moves
 

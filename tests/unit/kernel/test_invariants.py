@@ -17,8 +17,7 @@ from tenure.kernel.invariants import (
 )
 from tenure.kernel.machine import AnyCommand
 from tenure.kernel.state import Attempt, Entry, Execution, Operation, Reclamation, State, Verdict
-from tenure.model import command as commands
-from tenure.model import decision as decisions
+from tenure.model import command as commands, decision as decisions
 from tenure.model.command import PresentedClaim
 from tenure.model.instant import InstantMs
 from tenure.model.json_value import JsonText

@@ -4,8 +4,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.unit.machine.fakes import RunPython, Start
 
 from tenure.machine.incarnation import (

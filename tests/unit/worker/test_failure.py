@@ -1,8 +1,7 @@
 """The grammar of failures: what is rendered is parsed, and nothing else."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tenure.worker.failure import (
     parse_failure,

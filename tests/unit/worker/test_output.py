@@ -4,8 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tenure.worker.output import TAIL_BYTES_MAX, TAIL_LINES_MAX, read_tail
 

@@ -1,8 +1,7 @@
 """A spool is read back as it was written, or not at all."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tenure.errors import InvalidInputError
 from tenure.model.result import (
