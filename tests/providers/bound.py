@@ -113,6 +113,9 @@ def understood(process: subprocess.Popen[str], line: str, marks: list[str]) -> P
             case {"mark": mark, "data": data}:
                 ref = ProviderAllocationRef(provider_id="process", provider_data=data)
                 found.started.append(Started(mark, ref))
+            case _:
+                message = f"no answer of a provisioner: {answer!r}"
+                raise AssertionError(message)
     return found
 
 

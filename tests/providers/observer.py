@@ -27,4 +27,5 @@ async def main(folder: str, mark: str, act: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    _, *words = sys.argv
+    anyio.run(main, words[0], words[1], words[2])

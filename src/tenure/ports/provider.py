@@ -5,8 +5,9 @@ ledger granted it, and whatever it raises means *unknown*: an error is never pro
 made. Proof of absence and proof of termination are answers of their own types.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -186,3 +187,21 @@ class Provider(Protocol):
     async def read_output(self, *, mark: str, offset: int, limit: int) -> OutputPage | None:
         """Read what the worker has printed from ``offset`` on; None when none is kept."""
         ...
+
+
+class ProviderSite(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider is given where it is opened."""
+
+    now: Callable[[], Awaitable[datetime]]
+    """The ledger's time: the only one to compare with instants that come from the ledger."""
+    root: Path
+    """The folder of this user's attempts. One that keeps files of an attempt here keeps them in a
+    folder named by its mark; the root itself may not exist yet."""
+
+
+ProviderFactory: TypeAlias = Callable[[ProviderSite], Provider]
+"""Opens a provider; what an entry point of the group ``tenure.providers`` names.
+
+It calls nobody and blocks nowhere: opening is not using. It raises ``ProviderError`` when this
+machine cannot offer the provider.
+"""

@@ -5,6 +5,6 @@ the command: a held lock means that something of the attempt exists, whatever a 
 shows. Absence is proven under the lock, with a tombstone that refuses any later start.
 """
 
-from tenure.providers.detached.provider import DetachedProvider
+from tenure.providers.detached.provider import DetachedProvider, open_provider
 
-__all__ = ["DetachedProvider"]
+__all__ = ["DetachedProvider", "open_provider"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from tenure.machine import HeldLock, identify
+from tenure.ports.provider import ProviderSite
 from tenure.providers.local.folder import AttemptFolder
 from tenure.providers.local.launch import AGENT_COMMAND, Children, start_agent
 from tenure.providers.local.provider import GRACE_SECONDS, LocalProvider
@@ -81,3 +82,12 @@ class DetachedProvider(LocalProvider):
             now=now,
             grace_seconds=grace_seconds,
         )
+
+
+def open_provider(site: ProviderSite) -> DetachedProvider:
+    """Open the provider as it is offered to everybody.
+
+    Raises:
+        ProviderError: this machine cannot say who it is.
+    """
+    return DetachedProvider(root=site.root, now=site.now)

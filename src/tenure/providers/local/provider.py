@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from anyio import to_thread
@@ -68,6 +68,8 @@ class LocalProvider:
 
     Linux only, on a local file system. All methods may be called concurrently.
     """
+
+    provider_id: ClassVar[str]
 
     def __init__(
         self,

@@ -4,6 +4,6 @@ Whatever ends the process that called ``provision`` ends the agent and all of it
 a PID namespace around them or, where there are none to be had, with a keeper that adopts orphans.
 """
 
-from tenure.providers.process.provider import ProcessProvider
+from tenure.providers.process.provider import ProcessProvider, open_provider
 
-__all__ = ["ProcessProvider"]
+__all__ = ["ProcessProvider", "open_provider"]

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Final
 
+from tenure.ports.provider import ProviderSite
 from tenure.providers.local.launch import AGENT_COMMAND, Children
 from tenure.providers.local.provider import GRACE_SECONDS, LocalProvider
 from tenure.providers.local.reference import Form
@@ -57,3 +58,12 @@ class ProcessProvider(LocalProvider):
             now=now,
             grace_seconds=grace_seconds,
         )
+
+
+def open_provider(site: ProviderSite) -> ProcessProvider:
+    """Open the provider as it is offered to everybody.
+
+    Raises:
+        ProviderError: this machine cannot say who it is.
+    """
+    return ProcessProvider(root=site.root, now=site.now)
