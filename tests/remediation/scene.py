@@ -45,7 +45,7 @@ SETTLING = frozenset(
     }
 )
 """Journal events of which each attempt has exactly one."""
-PATIENT = ControllerSettings(call_seconds=5.0)
+PATIENT = ControllerSettings(call_seconds=5.0, open_max=1000)
 TINY = ControllerSettings(
     renewal_seconds=0.005,
     call_seconds=5.0,

@@ -387,6 +387,8 @@ def test_duration_that_is_none_is_refused(name: str, value: Loose) -> None:
 def test_pass_that_may_work_on_nothing_is_refused(value: Loose) -> None:
     with pytest.raises(InvalidInputError, match="parallel_max"):
         ControllerSettings(parallel_max=value).check()
+    with pytest.raises(InvalidInputError):
+        ControllerSettings(open_max=value).check()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ CIRCUMSTANCES = [
     for stop, over in itertools.product(STOPS, (False, True))
 ]
 CALM = Circumstances(stop=None, grace_is_over=False)
-SEARCHED = {"found", "several", "absent", "undetermined"}
+SEARCHED = {"found", "several", "absent", "lost", "undetermined"}
 INSPECTED = {"alive", "worker-dead", "gone", "undetermined"}
 OBSERVABLE = {
     "provisioning-resolution": SEARCHED,
@@ -38,6 +38,7 @@ CALM_CELLS: dict[tuple[Owed, Observed], Action] = {
     ("provisioning-resolution", "found"): "record-discovered",
     ("provisioning-resolution", "several"): "record-uncertainty",
     ("provisioning-resolution", "absent"): "record-absent",
+    ("provisioning-resolution", "lost"): "record-lost",
     ("provisioning-resolution", "undetermined"): "record-uncertainty",
     ("allocation-control", "alive"): "keep",
     ("allocation-control", "worker-dead"): "terminate",
@@ -47,6 +48,7 @@ CALM_CELLS: dict[tuple[Owed, Observed], Action] = {
     ("reclamation", "found"): "record-reference",
     ("reclamation", "several"): "record-uncertainty",
     ("reclamation", "absent"): "close-absent",
+    ("reclamation", "lost"): "close-lost",
     ("reclamation", "alive"): "keep",
     ("reclamation", "worker-dead"): "keep",
     ("reclamation", "gone"): "close-released",

@@ -6,19 +6,20 @@ the authority stops waiting. Between any two steps the process may die: each nex
 again in the ledger, by this authority or by another.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 import anyio
 import msgspec
 
-from tenure.authority.dispatch import SOURCE, Dispatch, Dispatcher
+from tenure.authority.dispatch import SOURCE, Dispatch, Dispatcher, provider_of
 from tenure.errors import InvalidInputError, ProviderError
 from tenure.ledger.ledger import Ledger
 from tenure.model.decision import ConflictSubmission
 from tenure.model.evidence import make_evidence
 from tenure.model.execution import ExecutionRecord, ExecutionSubmission, SettlementRecord
+from tenure.model.open_work import UnreadableWork
 from tenure.model.result import PausedResult
 from tenure.ports.incarnation import IncarnationWitness
 from tenure.ports.provider import Provider
@@ -32,6 +33,7 @@ POLL_SECONDS: Final = 0.1
 """How often the ledger is asked whether an execution has ended."""
 ORPHAN_LOOK_SECONDS: Final = 1.0
 """How often a waiter looks whether anybody still answers for the execution."""
+PAGE: Final = 200
 
 STOPPED_WAITING: Final = "stopped-waiting"
 
@@ -74,7 +76,9 @@ class Authority:
         self._witness = witness
         self._converge = converge
         self._owner_id = witness.current()
-        self._controller = Controller(ledger, providers, owner_id=self._owner_id, settings=settings)
+        self._controller = Controller(
+            ledger, providers, owner_id=self._owner_id, witness=witness, settings=settings
+        )
         self._settings = self._controller.settings
         self._dispatcher = Dispatcher(
             ledger, providers, owner_id=self._owner_id, settings=self._settings
@@ -117,15 +121,48 @@ class Authority:
         return decision.execution
 
     async def dispatch(self, *, execution_id: str) -> Dispatch | None:
-        """Begin the execution's first attempt and call its provider, at most once for ever.
+        """Begin the attempt that is due and call its provider, at most once for each attempt.
+
+        That is the first attempt, one that was created and not begun, or the next one once its
+        delay is over. It waits while the provider has as many open attempts as it may have.
 
         Returns:
-            The held claim, also when the call left a doubt; None when the attempt was begun by
-            somebody before, has settled, or the execution is over.
+            The held claim, also when the call left a doubt; None when nothing is due: somebody else
+            has begun it, it has settled, or the execution is over.
+
+        Raises:
+            ProviderError: this process cannot reach the attempt's provider.
 
         Cancelling it hands the claim off with the evidence that a call may be in flight.
         """
         return await self._dispatcher.dispatch(execution_id)
+
+    async def supersede(self, *, execution_id: str) -> Dispatch | None:
+        """Give up waiting for the active attempt: begin another one in its place, at once.
+
+        What the old one made stays owed and is worked off; an outcome that it delivers later is
+        ``fenced``. The answers and errors are those of ``dispatch``.
+        """
+        return await self._dispatcher.dispatch(execution_id, supersede=True)
+
+    async def retry_due(self) -> Sequence[Dispatch]:
+        """Begin every attempt that is due and whose provider outlives this process.
+
+        For a service, or a recovery, that looks after a whole ledger: whoever submitted an
+        execution may be gone when its next attempt becomes due. The claims are held; attend them,
+        or hand them off. Attempts that are bound to their provisioner are left to who waits.
+        """
+        begun: list[Dispatch] = []
+        after: ExecutionRecord | None = None
+        while True:
+            page = await self._ledger.list_executions(concluded=False, after=after, limit=PAGE)
+            for execution in page:
+                if self._is_retried_here(execution):
+                    dispatch = await self._dispatcher.dispatch(execution.execution_id)
+                    begun += [] if dispatch is None else [dispatch]
+            if len(page) < PAGE:
+                return begun
+            after = page[-1]
 
     async def attend(self, dispatch: Dispatch) -> WorkReport:
         """Hold a dispatched attempt until nothing of it is owed, or the claim is lost.
@@ -138,7 +175,8 @@ class Authority:
         """Wait for an execution's end, whoever runs it, and let the host take it over.
 
         A waiter answers for what nobody answers for: when a lease has run out it takes over and
-        converges the attempt, so that waiting always ends when the work does.
+        converges the attempt, and it begins the next attempt when that is due, so that waiting
+        always ends when the work does. Several waiters begin one attempt once.
 
         Raises:
             InvalidInputError: the ledger has no such execution.
@@ -149,6 +187,7 @@ class Authority:
                 await self._take_over_end(end)
                 return end
             await self._attend_orphan(execution_id)
+            await self._retry(execution_id)
             await self._until_end(execution_id, ORPHAN_LOOK_SECONDS)
 
     async def find_end(self, *, execution_id: str) -> ExecutionEnd | None:
@@ -192,12 +231,34 @@ class Authority:
             return
         now = await self._ledger.now()
         for work in await self._ledger.list_open(execution_id=execution_id):
+            if isinstance(work, UnreadableWork):
+                continue
             held = work.lease_expires_at is not None and work.lease_expires_at > now
             if held or not work.active or work.provider_id not in self._providers:
                 continue
             holding = await self._controller.take_over(work)
             if holding is not None:
                 await self._attend(holding, until_end=True)
+
+    async def _retry(self, execution_id: str) -> None:
+        """Begin a further attempt that is due, or that was made and not begun; attend it."""
+        execution = await self._ledger.get_execution(execution_id=execution_id)
+        if execution is None or not (execution.next_attempt_at or execution.attempt_count > 1):
+            return  # a first attempt is its submitter's to begin
+        try:
+            dispatch = await self._dispatcher.dispatch(execution_id)
+        except ProviderError:
+            return  # whoever reaches that provider has to begin it
+        if dispatch is not None:
+            await self._attend(dispatch.holding, until_end=True)
+
+    def _is_retried_here(self, execution: ExecutionRecord) -> bool:
+        if execution.next_attempt_at is None or execution.submission is None:
+            return False
+        provider_id = provider_of(execution.submission, execution.attempt_count + 1)
+        if provider_id not in self._providers:
+            return False
+        return self._providers[provider_id].traits.allocation_lifetime == "provider-managed"
 
     async def _attend(self, holding: Holding, *, until_end: bool = False) -> WorkReport:
         """Converge until nothing is owed; ``until_end``: doubt about an ended one is left."""

@@ -18,7 +18,7 @@ from tenure.model.evidence import (
     make_evidence,
 )
 from tenure.model.execution import ExecutionRecord, ExecutionSubmission
-from tenure.model.open_work import OpenWork
+from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork
 from tenure.ports.provider import (
     Allocated,
     ConfirmedAbsent,
@@ -32,6 +32,8 @@ from tenure.remediation.settings import ControllerSettings
 
 SOURCE: Final = "tenure.authority"
 CALL_UNRESOLVED: Final = "provider-call-unresolved"
+ROOM_POLL_SECONDS: Final = 0.2
+"""How often a full provider is asked for room."""
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +44,14 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     mark: str
     provider_id: str
     holding: Holding
+
+
+class _Step(msgspec.Struct, frozen=True):
+    """Which attempt to make: its place, its derived id, and the one that it replaces."""
+
+    ordinal: int
+    execution_attempt_id: str
+    replaces: str | None
 
 
 class Dispatcher:
@@ -61,18 +71,18 @@ class Dispatcher:
         self._owner_id = owner_id
         self._settings = settings
 
-    async def dispatch(self, execution_id: str) -> Dispatch | None:
-        """Begin the first attempt and call its provider; see ``Authority.dispatch``."""
+    async def dispatch(self, execution_id: str, *, supersede: bool = False) -> Dispatch | None:
+        """Begin the attempt that is due and call its provider; see ``Authority.dispatch``."""
         execution = await self._ledger.get_execution(execution_id=execution_id)
         if execution is None or execution.submission is None:
             return None
         if execution.cancellation is not None:
             await self._abandon(execution)
             return None
-        provider = self._provider(execution.submission)
-        attempt = await self._attempt(execution)
-        if attempt is None or attempt.status != "pending":
+        due = await self._due(execution, execution.submission, supersede=supersede)
+        if due is None:
             return None
+        attempt, provider = due
         holding = await self._begin(attempt, provider)
         if holding is None:
             return None
@@ -91,11 +101,46 @@ class Dispatcher:
             raise
         return None if work is None else _dispatched(holding)
 
-    async def _attempt(self, execution: ExecutionRecord) -> ExecutionAttemptRecord | None:
-        execution_id = execution.execution_id
-        attempt_id = execution.active_attempt_id or derive_attempt_id(execution_id, 1)
+    async def _due(
+        self, execution: ExecutionRecord, submission: ExecutionSubmission, *, supersede: bool
+    ) -> tuple[ExecutionAttemptRecord, Provider] | None:
+        """Make sure of the attempt that is due, once its provider has room for it."""
+        step = await self._next_step(execution, supersede=supersede)
+        if step is None:
+            return None
+        provider = self._provider(submission, step.ordinal)
+        await self._until_room(provider)
+        attempt = await self._attempt(execution, step, supersede=supersede)
+        if attempt is None or attempt.status != "pending":
+            return None
+        return attempt, provider
+
+    async def _next_step(self, execution: ExecutionRecord, *, supersede: bool) -> _Step | None:
+        """Say which attempt to begin, or None when none is due."""
+        active_id, count = execution.active_attempt_id, execution.attempt_count
+        if active_id is None:
+            return _Step(1, derive_attempt_id(execution.execution_id, 1), None)
+        following = _Step(
+            count + 1, derive_attempt_id(execution.execution_id, count + 1), active_id
+        )
+        if supersede:
+            return following
+        attempt = await self._ledger.get_active_attempt(
+            execution_id=execution.execution_id, execution_attempt_id=active_id
+        )
+        if attempt is not None and attempt.status == "pending":
+            return _Step(count, active_id, None)
+        due = execution.next_attempt_at
+        return following if due is not None and await self._ledger.now() >= due else None
+
+    async def _attempt(
+        self, execution: ExecutionRecord, step: _Step, *, supersede: bool
+    ) -> ExecutionAttemptRecord | None:
         decision = await self._ledger.ensure_attempt(
-            execution_id=execution_id, execution_attempt_id=attempt_id
+            execution_id=execution.execution_id,
+            execution_attempt_id=step.execution_attempt_id,
+            replaces=step.replaces,
+            supersede=supersede,
         )
         if isinstance(decision, AttemptCreated):
             return decision.attempt
@@ -103,8 +148,8 @@ class Dispatcher:
             return decision.attempt
         return None
 
-    def _provider(self, submission: ExecutionSubmission) -> Provider:
-        provider_id = submission.provider_ids[0]
+    def _provider(self, submission: ExecutionSubmission, ordinal: int) -> Provider:
+        provider_id = provider_of(submission, ordinal)
         provider = self._providers.get(provider_id)
         if provider is None:
             known = ", ".join(sorted(self._providers)) or "none"
@@ -114,6 +159,15 @@ class Dispatcher:
                 advice=f"dispatch where it is, or use one of: {known}",
             )
         return provider
+
+    async def _until_room(self, provider: Provider) -> None:
+        """Wait until the provider has fewer open attempts than it may have."""
+        most = min(self._settings.open_max, OPEN_WORK_PAGE_MAX)
+        while True:
+            page = await self._ledger.list_open(providers=[provider.provider_id], limit=most)
+            if len(page) < most:
+                return
+            await anyio.sleep(ROOM_POLL_SECONDS)
 
     async def _abandon(self, execution: ExecutionRecord) -> None:
         if execution.active_attempt_id is not None:
@@ -202,6 +256,11 @@ class Dispatcher:
     async def _evidence(self, summary: str, code: str) -> BoundedRecoveryEvidence:
         now = await self._ledger.now()
         return make_evidence(source=SOURCE, summary=summary, observed_at=now, code=code)
+
+
+def provider_of(submission: ExecutionSubmission, ordinal: int) -> str:
+    """Name the provider of the n-th attempt: the candidates in turn, again from the start."""
+    return submission.provider_ids[(ordinal - 1) % len(submission.provider_ids)]
 
 
 def _dispatched(holding: Holding) -> Dispatch:

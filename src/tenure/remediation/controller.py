@@ -17,9 +17,11 @@ from tenure.errors import InvalidInputError, TenureError
 from tenure.ledger.ledger import Ledger
 from tenure.model.decision import Decision, Stale
 from tenure.model.instant import format_instant
-from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork
+from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork, UnreadableWork
+from tenure.ports.incarnation import IncarnationDead, IncarnationWitness
 from tenure.ports.provider import Provider
 from tenure.remediation.calls import Caller, ClaimLost
+from tenure.remediation.conclusion import write_conclusion
 from tenure.remediation.holding import Holding, take_over
 from tenure.remediation.observation import (
     MALFORMED_ANSWER,
@@ -28,6 +30,7 @@ from tenure.remediation.observation import (
     doubt_delay,
     end,
     look,
+    look_after_death,
     undetermined,
 )
 from tenure.remediation.plan import Action, Circumstances, Observed, Owed, Stop, plan
@@ -45,7 +48,7 @@ raised.
 _STEPS_MAX: Final = 12
 """Most actions on one piece of work in one pass; the longest path has seven."""
 _CONCLUSIVE: Final[frozenset[Observed]] = frozenset(
-    {"absent", "several", "worker-dead", "gone", "undetermined"}
+    {"absent", "lost", "several", "worker-dead", "gone", "undetermined"}
 )
 """Observations under which a worker may have left an outcome that it cannot deliver any more."""
 
@@ -71,9 +74,12 @@ class Controller:
         providers: Mapping[str, Provider],
         *,
         owner_id: str,
+        witness: IncarnationWitness | None = None,
         settings: ControllerSettings | None = None,
     ) -> None:
         """Act as ``owner_id``, which names this process incarnation.
+
+        Without a ``witness`` no provisioner is ever proven dead.
 
         Raises:
             InvalidInputError: the settings break their rules.
@@ -81,6 +87,7 @@ class Controller:
         self._ledger = ledger
         self._providers = providers
         self._owner_id = owner_id
+        self._witness = witness
         self.settings = (settings or ControllerSettings()).check()
 
     async def run_pass(
@@ -95,7 +102,7 @@ class Controller:
         reports: list[WorkReport] = []
         limiter = anyio.CapacityLimiter(self.settings.parallel_max)
         due_before = await self._ledger.now() + timedelta(milliseconds=1) if due_only else None
-        after: OpenWork | None = None
+        after: OpenWork | UnreadableWork | None = None
         while True:
             page = await self._ledger.list_open(
                 due_before=due_before,
@@ -122,8 +129,14 @@ class Controller:
         return await self._work_off(holding, provider)
 
     async def _work_into(
-        self, reports: list[WorkReport], work: OpenWork, limiter: anyio.CapacityLimiter
+        self,
+        reports: list[WorkReport],
+        work: OpenWork | UnreadableWork,
+        limiter: anyio.CapacityLimiter,
     ) -> None:
+        if isinstance(work, UnreadableWork):
+            reports.append(_report(work, "failed", f"its record is unreadable: {work.seen}"))
+            return
         async with limiter:
             try:
                 reports.append(await self._take_and_work(work))
@@ -181,7 +194,7 @@ class Controller:
         """Observe once and act once; None means that the work moved on and wants another step."""
         work, caller = holding.work, Caller(holding, self.settings)
         now = await self._ledger.now()
-        sight: Sight | None = await look(work, provider, caller, now=now)
+        sight: Sight | None = await self._look(work, provider, caller, now)
         assert sight is not None
         if sight.observed in _CONCLUSIVE:
             sight = await self._deliver(holding, provider, caller, sight)
@@ -201,6 +214,15 @@ class Controller:
         if action == "record-uncertainty":
             return await self._doubt(holding, sight)
         return await self._conclude(holding, action, sight)
+
+    async def _look(
+        self, work: OpenWork, provider: Provider, caller: Caller, now: datetime
+    ) -> Sight:
+        if self._witness is not None and work.allocation_lifetime == "provisioner-process-bound":
+            life = self._witness.observe(work.provisioner_incarnation_id)
+            if isinstance(life, IncarnationDead) and work.obligation != "terminal-convergence":
+                return await look_after_death(work, provider, caller, now=now, death=life.reason)
+        return await look(work, provider, caller, now=now)
 
     async def _deliver(
         self, holding: Holding, provider: Provider, caller: Caller, sight: Sight
@@ -222,7 +244,7 @@ class Controller:
             return sight
         if delivery.blocks:
             return delivery.doubt
-        if sight.observed in ("absent", "gone"):  # told once, when the end is recorded
+        if sight.observed in ("absent", "lost", "gone"):  # told once, when the end is recorded
             await self._doubt(holding, delivery.doubt)
         return sight
 
@@ -235,42 +257,12 @@ class Controller:
     async def _conclude(self, holding: Holding, action: Action, sight: Sight) -> WorkReport | None:
         """Write one conclusion; what the ledger refuses shows when the work is read again."""
         try:
-            _still_held(await self._write(holding, action, sight))
+            _still_held(await write_conclusion(self._ledger, holding, action, sight))
         except InvalidInputError as exc:  # its text may hold what the provider said
             seen = f"the provider's answer was refused as {exc.code}"
             now = await self._ledger.now()
             return await self._doubt(holding, undetermined(now, seen, code=MALFORMED_ANSWER))
         return None
-
-    async def _write(self, holding: Holding, action: Action, sight: Sight) -> Decision:
-        ledger, work = self._ledger, holding.work
-        claim, evidence, found = holding.claim, sight.evidence, sight.found
-        if action == "record-failure":
-            return await ledger.record_infrastructure_failure(
-                claim=claim, execution_id=work.execution_id
-            )
-        assert evidence is not None
-        match action:
-            case "record-discovered":
-                assert found is not None
-                return await ledger.recovery.record_discovered_allocation(
-                    claim=claim, allocation_ref=found
-                )
-            case "record-reference":
-                assert found is not None
-                return await holding.record_reference(found)
-            case "record-absent":
-                return await ledger.record_provisioning_absent(
-                    claim=claim, execution_id=work.execution_id, evidence=evidence
-                )
-            case "record-terminated":
-                return await ledger.record_allocation_terminated(claim=claim, evidence=evidence)
-            case _:
-                return await ledger.close_reclamation(
-                    claim=claim,
-                    closure="absent" if action == "close-absent" else "released",
-                    evidence=evidence,
-                )
 
     async def _circumstances(
         self, work: OpenWork, provider: Provider, now: datetime
@@ -329,7 +321,7 @@ def _still_held(decision: Decision) -> None:
 
 
 def _report(
-    work: OpenWork, ending: Ending, detail: str, *, until: datetime | None = None
+    work: OpenWork | UnreadableWork, ending: Ending, detail: str, *, until: datetime | None = None
 ) -> WorkReport:
     return WorkReport(
         execution_id=work.execution_id,

@@ -10,7 +10,7 @@ from typing import Final
 
 import anyio
 
-from tenure.errors import TenureError
+from tenure.errors import CorruptRecordError, TenureError
 from tenure.ledger.ledger import Ledger
 from tenure.model.allocation import ProviderAllocationRef
 from tenure.model.decision import (
@@ -22,7 +22,7 @@ from tenure.model.decision import (
 )
 from tenure.model.evidence import BoundedRecoveryEvidence, make_evidence
 from tenure.model.instant import parse_instant, to_datetime
-from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork
+from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork, UnreadableWork
 from tenure.model.operation import ProviderOperationClaim
 
 _LEAVE_SECONDS: Final = 5.0
@@ -148,15 +148,22 @@ async def take_over(
 async def find_open_work(
     ledger: Ledger, execution_id: str, execution_attempt_id: str
 ) -> OpenWork | None:
-    """Find the open work of one attempt, or None when it has none."""
+    """Find the open work of one attempt, or None when it has none.
+
+    Raises:
+        CorruptRecordError: the attempt has open work that cannot be read.
+    """
     after = None
     while True:
         page = await ledger.list_open(
             execution_id=execution_id, after=after, limit=OPEN_WORK_PAGE_MAX
         )
         for work in page:
-            if work.execution_attempt_id == execution_attempt_id:
-                return work
+            if work.execution_attempt_id != execution_attempt_id:
+                continue
+            if isinstance(work, UnreadableWork):
+                raise CorruptRecordError(record=f"attempt {execution_attempt_id!r}", seen=work.seen)
+            return work
         if len(page) < OPEN_WORK_PAGE_MAX:
             return None
         after = page[-1]

@@ -38,6 +38,7 @@ PROVIDER_ERROR: Final = "provider-error"
 MALFORMED_ANSWER: Final = "malformed-answer"
 WITHIN_READ_LAG: Final = "within-read-lag"
 TERMINATION_PENDING: Final = "termination-pending"
+PROVISIONER_LOST: Final = "provisioner-incarnation-lost"
 _DISCOVERY: Final[Mapping[type, Observed]] = {
     Found: "found",
     FoundSeveral: "several",
@@ -86,6 +87,35 @@ async def look(work: OpenWork, provider: Provider, caller: Caller, *, now: datet
         )
         sight = _understood(answer, _DISCOVERY, now)
     return _past_read_lag(sight, work, provider, caller, now=now)
+
+
+async def look_after_death(
+    work: OpenWork, provider: Provider, caller: Caller, *, now: datetime, death: str
+) -> Sight:
+    """Look at work that is bound to a provisioner that is proven dead, for the reason ``death``.
+
+    ``lost`` when no allocation was recorded and nothing of one is left; ``gone`` when one was: then
+    the death is evidence of its termination. Anything that is still there is told as it is.
+
+    Raises:
+        ClaimLost: the claim no longer holds.
+    """
+    sight = await look(work, provider, caller, now=now)
+    if sight.found is not None and provider.recovery is not None:
+        call = partial(provider.recovery.inspect, mark=work.mark, allocation_ref=sight.found)
+        seen = _understood(await caller.call(call), _INSPECTION, now)
+        if seen.observed != "gone":
+            return sight
+        sight = Sight(observed="absent", evidence=seen.evidence)
+    if sight.observed not in ("absent", "gone"):
+        return sight
+    evidence = make_evidence(
+        source=SOURCE,
+        summary=f"its provisioner is dead ({death}), and {sight.summary}",
+        observed_at=now,
+        code=PROVISIONER_LOST,
+    )
+    return Sight(observed="lost" if sight.observed == "absent" else "gone", evidence=evidence)
 
 
 async def end(work: OpenWork, provider: Provider, caller: Caller, *, now: datetime) -> Sight:

@@ -14,21 +14,32 @@ Owed: TypeAlias = Literal[
     "provisioning-resolution", "allocation-control", "terminal-convergence", "reclamation"
 ]
 Observed: TypeAlias = Literal[
-    "found", "several", "absent", "alive", "worker-dead", "gone", "undetermined", "nothing"
+    "found",
+    "several",
+    "absent",
+    "lost",
+    "alive",
+    "worker-dead",
+    "gone",
+    "undetermined",
+    "nothing",
 ]
-"""``nothing``: there was nothing to look at."""
+"""``lost``: bound to a provisioner that is proven dead, and nothing of it is left.
+``nothing``: there was nothing to look at."""
 Stop: TypeAlias = Literal["superseded", "cancelled", "past-deadline", "cannot-bootstrap"]
 """Why a running allocation has to end. ``cannot-bootstrap``: its worker has to claim its identity
 and never may, because a search found the allocation."""
 Action: TypeAlias = Literal[
     "record-discovered",
     "record-absent",
+    "record-lost",
     "record-terminated",
     "record-failure",
     "record-uncertainty",
     "record-reference",
     "close-released",
     "close-absent",
+    "close-lost",
     "terminate",
     "keep",
     "keep-unless-stopped",
@@ -38,6 +49,7 @@ Action: TypeAlias = Literal[
 PLAN: Final[Mapping[tuple[Owed, Observed], Action]] = {
     ("provisioning-resolution", "found"): "record-discovered",
     ("provisioning-resolution", "absent"): "record-absent",
+    ("provisioning-resolution", "lost"): "record-lost",
     ("provisioning-resolution", "several"): "record-uncertainty",
     ("provisioning-resolution", "undetermined"): "record-uncertainty",
     ("allocation-control", "alive"): "keep-unless-stopped",
@@ -47,6 +59,7 @@ PLAN: Final[Mapping[tuple[Owed, Observed], Action]] = {
     ("terminal-convergence", "nothing"): "record-failure",
     ("reclamation", "found"): "record-reference",
     ("reclamation", "absent"): "close-absent",
+    ("reclamation", "lost"): "close-lost",
     ("reclamation", "several"): "record-uncertainty",
     ("reclamation", "alive"): "keep-for-a-moment",
     ("reclamation", "worker-dead"): "keep-for-a-moment",

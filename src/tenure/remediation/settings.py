@@ -28,6 +28,9 @@ class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long after its deadline a worker may take to stop its work by itself."""
     parallel_max: int = 8
     """Most pieces of open work that one pass works on at once."""
+    open_max: int = 100
+    """Most attempts that may be open at one provider before another is begun. Several authorities
+    that look at the same moment may exceed it by what each begins."""
 
     @property
     def margin_seconds(self) -> float:
@@ -59,7 +62,7 @@ class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_number(self, name: str) -> None:
         value = getattr(self, name)
-        if name == "parallel_max":
+        if name.endswith("_max") and name != "doubt_seconds_max":
             if type(value) is not int or value < 1:
                 given, allowed = repr(value)[:40], "an integer of at least 1"
                 raise InvalidInputError(field=name, given=given, allowed=allowed)
