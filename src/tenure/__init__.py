@@ -125,6 +125,7 @@ if TYPE_CHECKING:
         OpenWork as OpenWork,
         ReclamationClosure as ReclamationClosure,
         ReclamationRecord as ReclamationRecord,
+        UnreadableWork as UnreadableWork,
     )
     from tenure.model.operation import (
         OBLIGATIONS as OBLIGATIONS,
@@ -258,6 +259,7 @@ _HOMES: Final = {
         "OpenWork",
         "ReclamationClosure",
         "ReclamationRecord",
+        "UnreadableWork",
     ),
     "tenure.model.operation": (
         "OBLIGATIONS",

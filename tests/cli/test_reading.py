@@ -1,6 +1,7 @@
 """``ls``, ``show`` and ``owed``: what they tell, and that they make nothing."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import anyio
@@ -146,3 +147,34 @@ def test_foreign_file_is_refused_and_kept(tenure: Tenure, tmp_path: Path) -> Non
     done = tenure.call("ls", "--ledger", f"sqlite:///{file}")
     assert done.code == 125
     assert file.read_text() == "not a ledger\n" * 100
+
+
+def test_unreadable_record_hides_nothing_that_is_owed(tenure: Tenure) -> None:
+    async def make() -> None:
+        async with open_ledger(f"sqlite:///{tenure.ledger_file}") as ledger:
+            for attempt_id in ("bad", "good"):
+                await ledger.create_attempt(
+                    execution_attempt_id=attempt_id, execution_id=f"of {attempt_id}"
+                )
+                await ledger.begin_provisioning(
+                    execution_attempt_id=attempt_id,
+                    execution_id=f"of {attempt_id}",
+                    provider_id="elsewhere",
+                    allocation_lifetime="provider-managed",
+                    provisioner_incarnation_id="p",
+                    owner_id="p",
+                    lease_expires_at=await ledger.now(),
+                )
+
+    tenure.state.mkdir()
+    anyio.run(make)
+    with sqlite3.connect(tenure.ledger_file) as connection:
+        connection.execute(
+            "UPDATE attempt SET last_failure = '{' WHERE execution_attempt_id = 'bad'"
+        )
+    told = tenure.call("owed")
+    assert told.code == 0
+    for text in ("of bad", "its record is unreadable", "`tenure ledger check`", "of good"):
+        assert text in told.text
+    bad, good = tenure.call("owed", "--json").document["owed"]
+    assert (bad["work"]["kind"], good["work"]["kind"]) == ("unreadable", "operation")

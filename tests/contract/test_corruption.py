@@ -29,7 +29,6 @@ READING_REF = [
     "recovery.get_attempt_with_allocation",
     "recovery.get_recoverable_attempts",
     "get_active_attempt",
-    "list_open",
 ]
 
 
@@ -44,12 +43,21 @@ async def is_corrupt(stage: Stage, operation: str, **changed: Loose) -> None:
     assert await hooks.read_attempt(stage.ledger, "a") == row
 
 
+async def is_listed_as_unreadable(stage: Stage) -> None:
+    """See that the owed list names what it cannot read."""
+    (work,) = await stage.call("list_open")
+    assert isinstance(work, tenure.UnreadableWork)
+    assert (work.execution_attempt_id, work.execution_id) == ("a", "e")
+    assert work.seen
+
+
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
 async def test_broken_reference_is_corrupt_wherever_it_is_read(stage: Stage, text: str) -> None:
     await stage.play("created begun allocated")
     await hooks.rewrite_attempt(stage.ledger, "a", allocation_ref=text)
     for operation in READING_REF:
         await is_corrupt(stage, operation)
+    await is_listed_as_unreadable(stage)
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
@@ -64,8 +72,8 @@ async def test_broken_result_is_corrupt_and_never_a_conflict(stage: Stage, text:
 async def test_broken_evidence_is_corrupt_when_it_is_read(stage: Stage, text: str) -> None:
     await stage.play("created begun doubted")
     await hooks.rewrite_operation(stage.ledger, "a", last_failure=text)
-    for operation in ("get_provider_operation", "list_open"):
-        await is_corrupt(stage, operation)
+    await is_corrupt(stage, "get_provider_operation")
+    await is_listed_as_unreadable(stage)
     await stage.play("doubted")
     assert (await stage.call("get_provider_operation")).failure_count == 2
 
@@ -78,9 +86,9 @@ async def test_broken_reference_of_a_reclamation_is_corrupt(stage: Stage, text: 
         "get_reclamation",
         "record_reclamation_reference",
         "evolve_reclamation_reference",
-        "list_open",
     ):
         await is_corrupt(stage, operation)
+    await is_listed_as_unreadable(stage)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +99,8 @@ async def test_recoverable_attempt_that_lost_its_binding_is_corrupt(
 ) -> None:
     await stage.play("created begun allocated")
     await hooks.rewrite_attempt(stage.ledger, "a", **{column: None})
-    for operation in ("recovery.get_recoverable_attempts", "list_open"):
-        await is_corrupt(stage, operation)
+    await is_corrupt(stage, "recovery.get_recoverable_attempts")
+    await is_listed_as_unreadable(stage)
 
 
 async def test_corrupt_attempt_harms_no_other(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
+from tests.contract import hooks
 from tests.contract.stage import Stage
 from tests.contract.values import (
     EVIDENCE,
@@ -16,6 +17,8 @@ from tests.contract.values import (
 
 import tenure
 from tenure.kernel.reclamation import REFERENCES_MAX
+from tenure.remediation.controller import Controller
+from tenure.remediation.holding import find_open_work
 
 
 async def owed(stage: Stage, **filters: Loose) -> list[str]:
@@ -246,3 +249,44 @@ async def test_port_goes_on_answering_resolved_while_a_reclamation_is_open(stage
     assert late == tenure.ResolvedReference(allocation_ref=REF)
     assert await stage.call("take_over_provider_operation") == tenure.Resolved()
     assert (await stage.call("get_reclamation")).references == (REF,)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_unreadable_entry_stands_in_its_place_and_hides_no_other(
+    stage: Stage, limit: int
+) -> None:
+    for attempt_id in ("first", "bad", "last"):
+        await begin(stage, attempt_id)
+    await hooks.rewrite_operation(stage.ledger, "bad", last_failure="{broken")
+    listed: list[Loose] = []
+    page = await stage.call("list_open", limit=limit)
+    while page:
+        listed += page
+        page = await stage.call("list_open", limit=limit, after=page[-1])
+    assert [work.execution_attempt_id for work in listed] == ["first", "bad", "last"]
+    unreadable = listed[1]
+    assert isinstance(unreadable, tenure.UnreadableWork)
+    assert (unreadable.execution_id, unreadable.opened_at) == ("execution of bad", at(2))
+    assert "evidence is unreadable" in unreadable.seen
+    first, _, last = listed
+    assert (type(first), type(last)) == (tenure.OpenWork, tenure.OpenWork)
+
+
+async def test_unreadable_entry_is_raised_only_to_who_wants_that_attempt(stage: Stage) -> None:
+    for attempt_id in ("good", "bad"):
+        await begin(stage, attempt_id, execution_id="e")
+    await hooks.rewrite_operation(stage.ledger, "bad", last_failure="{broken")
+    found = await find_open_work(stage.ledger, "e", "good")
+    assert found is not None
+    with pytest.raises(tenure.CorruptRecordError, match="bad"):
+        await find_open_work(stage.ledger, "e", "bad")
+
+
+async def test_unreadable_entry_fails_in_a_pass_that_goes_on(stage: Stage) -> None:
+    for attempt_id in ("bad", "good"):
+        await begin(stage, attempt_id)
+    await hooks.rewrite_operation(stage.ledger, "bad", last_failure="{broken")
+    bad, good = await Controller(stage.ledger, {}, owner_id="c").run_pass(due_only=False)
+    assert (bad.execution_attempt_id, bad.ending) == ("bad", "failed")
+    assert "evidence is unreadable" in bad.detail
+    assert (good.execution_attempt_id, good.ending) == ("good", "unreachable")

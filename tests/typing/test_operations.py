@@ -157,7 +157,7 @@ async def test_answers_about_executions() -> None:
         assert_type(
             await ledger.get_settlement(execution_attempt_id="a"), tenure.SettlementRecord | None
         )
-        assert_type(await ledger.list_open(), Sequence[tenure.OpenWork])
+        assert_type(await ledger.list_open(), Sequence[tenure.OpenWork | tenure.UnreadableWork])
         assert_type(await ledger.read_journal(), Sequence[tenure.JournalEntry])
 
 

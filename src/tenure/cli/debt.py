@@ -9,7 +9,7 @@ from tenure.cli.duration import render_clock, render_relative
 from tenure.cli.names import describe_actor
 from tenure.cli.opening import hint
 from tenure.ledger.ledger import Ledger
-from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork
+from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork, UnreadableWork
 from tenure.ports.incarnation import IncarnationAlive, IncarnationDead, IncarnationWitness
 
 DEADLINE_GRACE: Final = timedelta(seconds=15)
@@ -33,8 +33,16 @@ class Debt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def list_all_open(ledger: Ledger, *, execution_id: str | None = None) -> list[OpenWork]:
-    """List all open work, oldest first."""
-    found: list[OpenWork] = []
+    """List all open work that can be read, oldest first."""
+    entries = await list_entries(ledger, execution_id=execution_id)
+    return [entry for entry in entries if isinstance(entry, OpenWork)]
+
+
+async def list_entries(
+    ledger: Ledger, *, execution_id: str | None = None
+) -> list[OpenWork | UnreadableWork]:
+    """List all open work, oldest first, and what of it cannot be read."""
+    found: list[OpenWork | UnreadableWork] = []
     while True:
         page = await ledger.list_open(
             execution_id=execution_id,

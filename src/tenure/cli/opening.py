@@ -50,7 +50,7 @@ def ledger_url(common: Common) -> str:
 
 def hint(command: str, execution_id: str | None, *, url: str) -> str:
     """Make a command line that can be pasted, naming the ledger where it is not the default."""
-    words = ["tenure", command]
+    words = ["tenure", *command.split()]
     words += [] if execution_id is None else [execution_id]
     if url != absolute_ledger_url(default_ledger_url()):
         words += ["--ledger", url]

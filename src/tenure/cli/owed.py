@@ -3,16 +3,29 @@
 from datetime import datetime
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 
-from tenure.cli.debt import Debt, describe_holder, judge, list_all_open
+from tenure.cli.debt import Debt, Holder, describe_holder, judge, list_entries
 from tenure.cli.duration import render_clock, render_relative
 from tenure.cli.exit_code import OK
-from tenure.cli.opening import open_existing
+from tenure.cli.opening import hint, open_existing
 from tenure.cli.options import Common, Flag
 from tenure.cli.table import render_facts, render_title
 from tenure.cli.writing import formed, put, put_json
+from tenure.ledger.ledger import Ledger
+from tenure.model.open_work import UnreadableWork
 from tenure.wiring.witness import HostWitness
+
+
+class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of the owed list that cannot be read, and what one may do."""
+
+    work: UnreadableWork
+    reason: str
+    advice: str
+    holder: Holder = "unknown"
+    is_healthy: bool = False
 
 
 async def owed(
@@ -30,8 +43,7 @@ async def owed(
     """
     async with open_existing(common) as ledger:
         now = await ledger.now()
-        witness = HostWitness()
-        debts = [judge(work, witness, now, ledger.url) for work in await list_all_open(ledger)]
+        debts = await _judge_all(ledger, now)
         shown = [debt for debt in debts if all_ or not debt.is_healthy]
         hidden = len(debts) - len(shown)
         if common.json:
@@ -50,7 +62,17 @@ async def owed(
     return OK
 
 
-def _document(debt: Debt) -> dict[str, object]:
+async def _judge_all(ledger: Ledger, now: datetime) -> list[Debt | Unreadable]:
+    witness, check = HostWitness(), hint("ledger check", None, url=ledger.url)
+    return [
+        Unreadable(work=work, reason=f"its record is unreadable: {work.seen}", advice=f"`{check}`")
+        if isinstance(work, UnreadableWork)
+        else judge(work, witness, now, ledger.url)
+        for work in await list_entries(ledger)
+    ]
+
+
+def _document(debt: Debt | Unreadable) -> dict[str, object]:
     return {
         "work": debt.work,
         "holder": debt.holder,
@@ -60,27 +82,41 @@ def _document(debt: Debt) -> dict[str, object]:
     }
 
 
-def _render(debt: Debt, now: datetime) -> str:
+def _render(debt: Debt | Unreadable, now: datetime) -> str:
+    facts = _facts_of_unreadable(debt, now) if isinstance(debt, Unreadable) else _facts(debt, now)
+    indented = "\n".join(f"  {line}" for line in render_facts(facts).split("\n"))
+    return f"{render_title(debt.work.execution_id)}\n{indented}"
+
+
+def _facts_of_unreadable(debt: Unreadable, now: datetime) -> list[tuple[str, str]]:
+    return [
+        ("why", debt.reason),
+        ("since", _since(debt.work.opened_at, now)),
+        ("attempt", debt.work.execution_attempt_id),
+        ("do", debt.advice),
+    ]
+
+
+def _facts(debt: Debt, now: datetime) -> list[tuple[str, str]]:
     work = debt.work
     doubt = ""
     if work.last_failure is not None:
         times = f" ({work.failure_count} doubts)" if work.failure_count > 1 else ""
         doubt = f"{work.last_failure.summary}{times}"
-    facts = [
+    return [
         ("why", debt.reason),
         ("last seen", doubt),
-        (
-            "since",
-            f"{render_clock(work.opened_at)[:8]}Z ({render_relative(work.opened_at, now=now)})",
-        ),
+        ("since", _since(work.opened_at, now)),
         ("held by", describe_holder(work, debt.holder, now)),
         ("next look", render_relative(work.next_look_at, now=now)),
         ("attempt", f"{work.execution_attempt_id} of provider {work.provider_id}"),
         ("mark", work.mark),
         ("do", debt.advice),
     ]
-    indented = "\n".join(f"  {line}" for line in render_facts(facts).split("\n"))
-    return f"{render_title(work.execution_id)}\n{indented}"
+
+
+def _since(at: datetime, now: datetime) -> str:
+    return f"{render_clock(at)[:8]}Z ({render_relative(at, now=now)})"
 
 
 def _summary(shown: int, hidden: int, url: str) -> str:

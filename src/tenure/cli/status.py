@@ -15,7 +15,7 @@ from tenure.cli.view import Sighting, sight
 from tenure.cli.writing import printable
 from tenure.errors import WorldError
 from tenure.ledger.ledger import Ledger
-from tenure.model.open_work import OpenWork
+from tenure.model.open_work import OpenWork, UnreadableWork
 
 FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS: Final = 0.12
@@ -56,10 +56,15 @@ async def _read(ledger: Ledger, execution_id: str) -> str:
         return str(exc)
 
 
-def describe_status(sighting: Sighting, works: Sequence[OpenWork], now: datetime) -> str:
+def describe_status(
+    sighting: Sighting, works: Sequence[OpenWork | UnreadableWork], now: datetime
+) -> str:
     """Describe what an execution does and until when it is held, in one line."""
     parts = [printable(sighting.execution.execution_id), sighting.state]
     for work in works:
+        if isinstance(work, UnreadableWork):
+            parts.append("its record is unreadable")
+            continue
         if work.kind == "reclamation":
             parts.append("seeing that nothing is left")
         until = work.lease_expires_at

@@ -9,7 +9,7 @@ from tenure.kernel import record as records
 from tenure.kernel.state import Attempt, Execution
 from tenure.ledger.core import LedgerCore
 from tenure.ledger.intake import flag, instant_ms, page_limit, presented_claim
-from tenure.ledger.owed import open_work_of
+from tenure.ledger.owed import entry_of
 from tenure.model import command as commands, decision as decisions
 from tenure.model.execution import (
     ExecutionRecord,
@@ -22,7 +22,7 @@ from tenure.model.identifier import check_identifier
 from tenure.model.instant import Instant, InstantMs, to_datetime
 from tenure.model.journal import JOURNAL_PAGE_MAX, JournalEntry
 from tenure.model.mark import make_mark
-from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork
+from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork, UnreadableWork
 from tenure.model.operation import ProviderOperationClaim
 from tenure.model.text import describe
 from tenure.ports.store import OpenWorkQuery
@@ -151,10 +151,13 @@ class ExtensionOperations:
         due_before: Instant | None = None,
         providers: Sequence[str] | None = None,
         execution_id: str | None = None,
-        after: OpenWork | None = None,
+        after: OpenWork | UnreadableWork | None = None,
         limit: int = 100,
-    ) -> Sequence[OpenWork]:
-        """List open operations and reclamations, oldest first; filters apply before the limit."""
+    ) -> Sequence[OpenWork | UnreadableWork]:
+        """List open operations and reclamations, oldest first; filters apply before the limit.
+
+        What cannot be read is listed as ``UnreadableWork`` in its place.
+        """
         query = OpenWorkQuery(
             due_before_ms=None if due_before is None else instant_ms(due_before, "due_before"),
             providers=None if providers is None else _provider_set(providers),
@@ -165,7 +168,7 @@ class ExtensionOperations:
             limit=page_limit(limit, OPEN_WORK_PAGE_MAX),
         )
         rows: Sequence[tuple[Attempt, Execution]] = await self._core.store.open_work(query)
-        return [open_work_of(attempt, execution) for attempt, execution in rows]
+        return [entry_of(attempt, execution) for attempt, execution in rows]
 
     async def schedule_look(
         self, *, claim: ProviderOperationClaim, next_look_at: Instant
@@ -217,7 +220,7 @@ def _execution_cursor(after: object) -> tuple[InstantMs, str]:
 
 
 def _open_work_cursor(after: object) -> tuple[InstantMs, str]:
-    if type(after) is not OpenWork:
-        allowed = "the last OpenWork of the page before"
+    if not isinstance(after, OpenWork | UnreadableWork):
+        allowed = "the last entry of the page before"
         raise InvalidInputError(field="after", given=describe(after), allowed=allowed)
     return instant_ms(after.opened_at, "after.opened_at"), after.execution_attempt_id

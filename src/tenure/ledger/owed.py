@@ -2,9 +2,27 @@
 
 from tenure.errors import CorruptRecordError
 from tenure.kernel.record import operation_record, reclamation_record, stored_ref
-from tenure.kernel.state import Attempt, Execution
+from tenure.kernel.state import Attempt, Execution, Operation, Reclamation
 from tenure.model.instant import to_datetime, to_optional_datetime
-from tenure.model.open_work import OpenWork
+from tenure.model.open_work import OpenWork, UnreadableWork
+
+
+def entry_of(attempt: Attempt, execution: Execution) -> OpenWork | UnreadableWork:
+    """Describe the open part of an attempt, or say that it cannot be read.
+
+    Raises:
+        CorruptRecordError: the attempt has nothing open, so that it has no place in the list.
+    """
+    held = _held(attempt)
+    try:
+        return open_work_of(attempt, execution)
+    except CorruptRecordError as exc:
+        return UnreadableWork(
+            execution_attempt_id=attempt.execution_attempt_id,
+            execution_id=attempt.execution_id,
+            opened_at=to_datetime(held.opened_ms),
+            seen=exc.seen,
+        )
 
 
 def open_work_of(attempt: Attempt, execution: Execution) -> OpenWork:
@@ -28,9 +46,9 @@ def open_work_of(attempt: Attempt, execution: Execution) -> OpenWork:
     if provider_id is None or lifetime is None or incarnation_id is None or mark is None:
         seen = "it has open work but lacks its provider binding"
         raise CorruptRecordError(record=f"attempt {attempt_id!r}", seen=seen)
-    held = reclamation if attempt.status == "settled" else operation
-    if held is None or operation is None:
-        seen = "it is listed as open but has nothing open"
+    held = _held(attempt)
+    if operation is None:
+        seen = "its reclamation is open but it has no operation"
         raise CorruptRecordError(record=f"attempt {attempt_id!r}", seen=seen)
     if reclamation is not None:
         view = reclamation_record(attempt_id, reclamation)
@@ -62,3 +80,11 @@ def open_work_of(attempt: Attempt, execution: Execution) -> OpenWork:
         deadline_at=to_optional_datetime(attempt.deadline_ms),
         cancellation_requested=execution.cancellation is not None,
     )
+
+
+def _held(attempt: Attempt) -> Operation | Reclamation:
+    held = attempt.reclamation if attempt.status == "settled" else attempt.operation
+    if held is None:
+        seen = "it is listed as open but has nothing open"
+        raise CorruptRecordError(record=f"attempt {attempt.execution_attempt_id!r}", seen=seen)
+    return held

@@ -1,7 +1,7 @@
 """Open work: what may still be running, who holds it, and what is owed."""
 
 from datetime import datetime
-from typing import Final, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -74,3 +74,18 @@ class OpenWork(msgspec.Struct, frozen=True, kw_only=True):
     deadline_at: datetime | None
     """Past it the attempt's work has to be stopped."""
     cancellation_requested: bool
+
+
+class UnreadableWork(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of the owed list whose stored text breaks the contract.
+
+    It stands where the entry would, so that it hides nothing else: something may still be running.
+    """
+
+    kind: ClassVar[Literal["unreadable"]] = "unreadable"
+    execution_attempt_id: str
+    execution_id: str
+    opened_at: datetime
+    """Since when this part is owed."""
+    seen: str
+    """What is wrong with it."""

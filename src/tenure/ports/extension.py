@@ -22,7 +22,12 @@ from tenure.model.evidence import BoundedRecoveryEvidence
 from tenure.model.execution import ExecutionRecord, ExecutionSubmission, SettlementRecord
 from tenure.model.instant import Instant
 from tenure.model.journal import JournalEntry
-from tenure.model.open_work import OpenWork, ReclamationClosure, ReclamationRecord
+from tenure.model.open_work import (
+    OpenWork,
+    ReclamationClosure,
+    ReclamationRecord,
+    UnreadableWork,
+)
 from tenure.model.operation import ProviderOperationClaim
 
 
@@ -92,10 +97,13 @@ class OwedList(Protocol):
         due_before: Instant | None = None,
         providers: Sequence[str] | None = None,
         execution_id: str | None = None,
-        after: OpenWork | None = None,
+        after: OpenWork | UnreadableWork | None = None,
         limit: int = 100,
-    ) -> Sequence[OpenWork]:
-        """List open operations and reclamations, oldest first; filters apply before the limit."""
+    ) -> Sequence[OpenWork | UnreadableWork]:
+        """List open operations and reclamations, oldest first; filters apply before the limit.
+
+        What cannot be read is listed as ``UnreadableWork`` in its place.
+        """
         ...
 
     async def schedule_look(

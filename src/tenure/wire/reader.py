@@ -108,16 +108,20 @@ def _union_reader(parts: Sequence[Any]) -> Reader:
 
 
 def _variant_reader(variants: Sequence[type[msgspec.Struct]]) -> Reader:
-    """Make the reader of variants that a literal tells apart."""
+    """Make the reader of variants that a literal tells apart; one may have a field in its place."""
     tags = {tag: variant for variant in variants if (tag := tag_of(variant)) is not None}
     names = {name for name, _ in tags}
-    assert len(tags) == len(variants)
+    others = [variant for variant in variants if tag_of(variant) is None]
+    assert len(tags) + len(others) == len(variants)
     assert len(names) == 1
+    assert len(others) <= 1
     name = names.pop()
     literals = tuple(literal for _, literal in tags)
 
     def read(value: object, field: str) -> Any:  # noqa: ANN401 - one of the variants
         given = _read_object(value, field).get(name)
+        if others and given not in literals:
+            return reader_of(others[0])(value, field)
         literal = _read_literal(given, f"{field}.{name}", literals)
         return reader_of(tags[name, literal])(value, field)
 

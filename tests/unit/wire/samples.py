@@ -12,7 +12,7 @@ from tenure.model.execution import (
     SettlementRecord,
 )
 from tenure.model.journal import JournalEntry
-from tenure.model.open_work import OpenWork, ReclamationRecord
+from tenure.model.open_work import OpenWork, ReclamationRecord, UnreadableWork
 from tenure.model.operation import ProviderOperationClaim, ProviderOperationRecord
 from tenure.model.result import CompletedResult
 
@@ -295,6 +295,17 @@ OPEN_WORK_FORM = {
     "cancellationRequested": False,
 }
 
+UNREADABLE = UnreadableWork(
+    execution_attempt_id="a", execution_id="e", opened_at=AT, seen="half of it is missing"
+)
+UNREADABLE_FORM = {
+    "kind": "unreadable",
+    "executionAttemptId": "a",
+    "executionId": "e",
+    "openedAt": AT_TEXT,
+    "seen": "half of it is missing",
+}
+
 ENTRY = JournalEntry(
     sequence=1,
     at=AT,
@@ -338,5 +349,6 @@ FORMS = [
     (SETTLEMENT, SETTLEMENT_FORM),
     (RECLAMATION, RECLAMATION_FORM),
     (OPEN_WORK, OPEN_WORK_FORM),
+    (UNREADABLE, UNREADABLE_FORM),
     (ENTRY, ENTRY_FORM),
 ]
