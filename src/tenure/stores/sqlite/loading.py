@@ -1,4 +1,4 @@
-"""Loading: the rows of some keys, as far as they are not known already."""
+"""Loading: the rows of some keys."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,33 +9,26 @@ from tenure.kernel.state import Attempt, Execution
 from tenure.model.text import is_unicode
 from tenure.ports.store import Keys, Rows
 from tenure.stores.sqlite.query import QUERIES
-from tenure.stores.sqlite.recent import RecentRows
 from tenure.stores.sqlite.row import attempt_of, execution_of
 
 _LOAD_ATTEMPTS: Final = QUERIES["load_attempts"]
 _LOAD_EXECUTIONS: Final = QUERIES["load_executions"]
 
 
-def load_rows(cursor: apsw.Cursor, keys: Keys, recent: RecentRows | None = None) -> Rows:
+def load_rows(cursor: apsw.Cursor, keys: Keys) -> Rows:
     """Load the rows of ``keys``, closed as ``Rows`` demands.
 
-    The caller's transaction is the snapshot. Three queries at most, whatever the number of keys,
-    and none for what ``recent`` knows.
+    The caller's transaction is the snapshot. Three queries at most, whatever the number of keys.
 
     Raises:
         CorruptRecordError: a row holds what no row can have.
     """
-    known = recent or RecentRows()
-    attempts, unknown = known.attempts.find(keys.attempts)
-    attempts.update(_load_attempts(cursor, unknown))
+    attempts = _load_attempts(cursor, keys.attempts)
     execution_ids = {attempt.execution_id for attempt in attempts.values()} | keys.executions
-    executions, unknown = known.executions.find(execution_ids)
-    executions.update(_load_executions(cursor, unknown))
+    executions = _load_executions(cursor, execution_ids)
     active_ids = {execution.active_attempt_id for execution in executions.values()}
     missing = {id_ for id_ in active_ids if id_ is not None and id_ not in attempts}
-    active, unknown = known.attempts.find(missing)
-    attempts.update(active)
-    attempts.update(_load_attempts(cursor, unknown))
+    attempts.update(_load_attempts(cursor, missing))
     return Rows(attempts=attempts, executions=executions)
 
 

@@ -16,12 +16,11 @@ import msgspec
 from tenure.errors import CorruptRecordError, LedgerOpenError, StorageUnavailableError
 from tenure.model.instant import InstantMs
 from tenure.ports.clock import StoreClock
-from tenure.ports.store import Changes, Decide, Keys
+from tenure.ports.store import Decide, Keys
 from tenure.stores.sqlite.connection import Location, close_quietly, connect, roll_back
 from tenure.stores.sqlite.fault import commit_fault, is_full, storage_fault
 from tenure.stores.sqlite.loading import load_rows
 from tenure.stores.sqlite.query import QUERIES
-from tenure.stores.sqlite.recent import RecentRows
 from tenure.stores.sqlite.row import Row
 from tenure.stores.sqlite.saving import save_changes
 from tenure.stores.sqlite.schema import load_ledger_id
@@ -38,11 +37,6 @@ class Progress(msgspec.Struct, frozen=True):
     last_ms: InstantMs
     last_sequence: int
     last_batch: str
-
-
-class _Written(msgspec.Struct, frozen=True):
-    progress: Progress
-    changes: Changes
 
 
 class Writer:
@@ -62,7 +56,6 @@ class Writer:
         self._connection: apsw.Connection | None = connection
         self._writer_id = uuid.uuid4().hex
         self._batches = 0
-        self._recent = RecentRows()
 
     def apply(self, keys: Keys, decide: Decide) -> None:
         """Load, decide, save and commit; see ``Store.apply``."""
@@ -70,10 +63,9 @@ class Writer:
         try:
             connection.execute("BEGIN IMMEDIATE")
             cursor = connection.cursor()
-            self._recent.hold_at(connection.pragma("data_version"))
             before = _load_progress(cursor)
-            written = self._decide_and_save(cursor, keys, decide, before)
-            if written is None:
+            after = self._decide_and_save(cursor, keys, decide, before)
+            if after is None:
                 roll_back(connection)
                 return
         except (apsw.Error, UnicodeDecodeError) as exc:
@@ -84,22 +76,18 @@ class Writer:
         try:
             connection.execute("COMMIT")
         except apsw.Error as exc:
-            self._recent.forget()
-            self._settle_doubt(exc, before, written.progress)
-        else:
-            self._recent.keep(written.changes)
+            self._settle_doubt(exc, before, after)
 
     def close(self) -> None:
         """Release the connection; the next batch opens another."""
         connection, self._connection = self._connection, None
-        self._recent.forget()
         if connection is not None:
             close_quietly(connection)
 
     def _decide_and_save(
         self, cursor: apsw.Cursor, keys: Keys, decide: Decide, before: Progress
-    ) -> _Written | None:
-        rows = load_rows(cursor, keys, self._recent)
+    ) -> Progress | None:
+        rows = load_rows(cursor, keys)
         now = max(self.clock.now_ms(), before.last_ms)
         changes = decide(rows, now)
         if not (changes.attempts or changes.executions or changes.entries):
@@ -107,7 +95,7 @@ class Writer:
         last = save_changes(cursor, rows, changes, now=now, last_sequence=before.last_sequence)
         after = Progress(now, last, self._next_batch())
         cursor.execute(_SAVE_PROGRESS, (after.last_ms, after.last_sequence, after.last_batch))
-        return _Written(after, changes)
+        return after
 
     def _next_batch(self) -> str:
         self._batches += 1
