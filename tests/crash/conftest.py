@@ -66,10 +66,13 @@ class Site:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def die_at(self, point: str, execution_id: str, command: Sequence[str]) -> None:
+    def die_at(
+        self, point: str, execution_id: str, command: Sequence[str], *, provider: str = "detached"
+    ) -> None:
         """Run a controller that kills itself at ``point`` of dispatching ``command``."""
+        script = str(DYING_CONTROLLER)
         done = subprocess.run(
-            [sys.executable, str(DYING_CONTROLLER), self.url, execution_id, point, *command],
+            [sys.executable, script, self.url, execution_id, point, provider, *command],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -1,6 +1,6 @@
 """A controller that kills itself with SIGKILL at a chosen point around its one provider call.
 
-Run as ``python dying_controller.py LEDGER_URL EXECUTION POINT COMMAND...``, with
+Run as ``python dying_controller.py LEDGER_URL EXECUTION POINT PROVIDER COMMAND...``, with
 ``TENURE_STATE_DIR`` set. ``POINT`` is one of ``submitted`` (no attempt yet), ``begun`` (granted,
 nothing called) and ``called`` (the provider has acted, its answer is not recorded).
 """
@@ -56,15 +56,17 @@ class DyingProvider:
         return await self._provider.read_output(mark=mark, offset=offset, limit=limit)
 
 
-async def main(url: str, execution_id: str, point: str, command: list[str]) -> None:
+async def main(
+    url: str, execution_id: str, point: str, provider_id: str, command: list[str]
+) -> None:
     async with open_ledger(url) as ledger:
-        detached = open_providers(ledger)["detached"]
-        providers = {"detached": DyingProvider(detached, point)}
+        provider = open_providers(ledger)[provider_id]
+        providers = {provider_id: DyingProvider(provider, point)}
         authority = Authority(ledger, providers, witness=HostWitness())
         submission = ExecutionSubmission(
             workflow_id="crash",
             instruction={"command": command, "cwd": "/"},
-            provider_ids=("detached",),
+            provider_ids=(provider_id,),
         )
         await authority.submit(execution_id=execution_id, submission=submission)
         if point == "submitted":
@@ -73,4 +75,4 @@ async def main(url: str, execution_id: str, point: str, command: list[str]) -> N
 
 
 if __name__ == "__main__":
-    anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])
+    anyio.run(main, *sys.argv[1:5], sys.argv[5:])

@@ -168,3 +168,42 @@ def test_asked_to_stop_it_hands_off_and_nobody_waits_for_a_lease(
     assert_nothing_is_left(site)
     happened = events(site, "e-8")
     assert happened.index("claim-handed-off") < happened.index("outcome-committed")
+
+
+@pytest.mark.parametrize("point", ["begun", "called"])
+def test_process_bound_attempt_dies_with_its_provisioner_and_is_lost(
+    site: Site, point: str
+) -> None:
+    hostile = "trap '' TERM HUP; (setsid sh -c 'sleep 300' &) ; sleep 300"
+    site.die_at(point, "e-9", ["sh", "-c", hostile], provider="process")
+    until(lambda: site.marked() == [])
+
+    assert site.tenure("recover").returncode == 0
+    waited = site.tenure("wait", "e-9")
+
+    assert waited.returncode == 125
+    assert "abandoned" in waited.stderr
+    assert_nothing_is_left(site)
+    lost = entry(site, "e-9", "provisioner-incarnation-lost")
+    assert "its provisioner is dead" in lost["evidence"]["summary"]
+
+
+def test_process_bound_attempt_killed_later_is_an_infrastructure_failure(
+    site: Site, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    hostile = f"trap '' TERM HUP; (setsid sh -c 'sleep 300' &) ; echo ran > {ran}; sleep 300"
+    run = site.start("run", "--provider", "process", "--id", "e-10", "--", "sh", "-c", hostile)
+    until(ran.exists)
+    run.kill()
+    run.wait()
+    until(lambda: site.marked() == [])
+
+    assert site.tenure("recover").returncode == 0
+    waited = site.tenure("wait", "e-10")
+
+    assert waited.returncode == 125
+    assert_nothing_is_left(site)
+    ended = entry(site, "e-10", "allocation-terminated")
+    assert ended["evidence"]["code"] == "provisioner-incarnation-lost"
+    assert "outcome-committed" not in events(site, "e-10")

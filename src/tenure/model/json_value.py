@@ -9,16 +9,19 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NewType, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, NewType, NoReturn, TypeAlias
 
 import msgspec
 
 from tenure.errors import InvalidInputError
 from tenure.model.text import describe, is_unicode, shorten
 
-JsonValue: TypeAlias = (
-    "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-)
+if TYPE_CHECKING:
+    JsonValue: TypeAlias = (
+        "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+    )
+else:
+    JsonValue = object  # nobody who resolves annotations while running could follow a recursion
 """Null, booleans, finite numbers, valid Unicode strings, lists, string-keyed dicts."""
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 JsonText = NewType("JsonText", str)
