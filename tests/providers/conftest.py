@@ -12,9 +12,11 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.providers.scripted_agent import LEDGER_ID
 
 from tenure.machine import processes_with_environment, signal_process
 from tenure.model.allocation import ProviderAllocationRef
+from tenure.model.mark import make_mark
 from tenure.ports.provider import Allocated, Gone, Inspection, ProviderRecovery, ProvisionRequest
 from tenure.providers.detached import DetachedProvider
 from tenure.providers.local.provider import LocalProvider
@@ -101,7 +103,7 @@ class World:
         return self.provider.recovery
 
     def new_mark(self) -> str:
-        mark = f"test-{uuid.uuid4().hex}"
+        mark = make_mark(LEDGER_ID, uuid.uuid4().hex)
         self.marks.append(mark)
         return mark
 

@@ -2,7 +2,8 @@
 
 In the folder that the ledger's URL names: `down` (the ledger cannot be reached), `hang` (it never
 answers), `answer` (what it says instead of accepted), `cancelled` (a durable request, with its
-reason). What was committed is found in `commit-*.json`, in the form of a spool.
+reason), `id` (that of another ledger), `ignorant` (it never heard of the attempt). What was
+committed is found in `commit-*.json`, in the form of a spool.
 """
 
 import os
@@ -16,6 +17,7 @@ import anyio
 
 from tenure.errors import StorageUnavailableError
 from tenure.machine import ProcessIdentity
+from tenure.model.attempt import ExecutionAttemptRecord
 from tenure.model.decision import (
     AcceptedOutcome,
     Conflict,
@@ -29,6 +31,8 @@ from tenure.wire.spool import SpoolContent, encode_spool
 from tenure.wire.tether import TETHER_VARIABLE
 from tenure.worker.agent import run_agent
 from tenure.worker.keeping import keep
+
+LEDGER_ID = "the-folder"
 
 
 @asynccontextmanager
@@ -44,6 +48,34 @@ async def open_ledger(url: str) -> "AsyncIterator[FolderLedger]":
 class FolderLedger:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    @property
+    def ledger_id(self) -> str:
+        path = self.folder / "id"
+        return path.read_text() if path.exists() else LEDGER_ID
+
+    @property
+    def recovery(self) -> "FolderLedger":
+        return self
+
+    async def get_attempt_with_allocation(
+        self, *, execution_attempt_id: str
+    ) -> ExecutionAttemptRecord | None:
+        if (self.folder / "ignorant").exists():
+            return None
+        return ExecutionAttemptRecord(
+            execution_id="execution",
+            execution_attempt_id=execution_attempt_id,
+            status="provisioning",
+            allocation_ref=None,
+            created_at=datetime(2026, 1, 1, tzinfo=UTC),
+            provider_id=None,
+            allocation_lifetime=None,
+            provisioner_incarnation_id=None,
+            settlement_kind=None,
+            claimable=False,
+            claim_expires_at=None,
+        )
 
     async def get_execution(self, *, execution_id: str) -> ExecutionRecord:
         request = self.folder / "cancelled"
@@ -73,6 +105,8 @@ class FolderLedger:
     ) -> ExecutionAttemptOutcomeDecision:
         answer = self.folder / "answer"
         kind = answer.read_text() if answer.exists() else "accepted"
+        if (self.folder / "ignorant").exists():
+            return Fenced()
         if kind == "accepted" and any(self.folder.glob("commit-*.json")):
             kind = "duplicate"
         content = SpoolContent(

@@ -1,6 +1,7 @@
 """The real agent and the real ledger: processes that share one file."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -83,6 +84,36 @@ async def test_a_recovery_may_deliver_while_the_ledger_is_locked(
         os.kill(started.pid, signal.SIGCONT)
         await world.until_gone(started)
     assert b"answered duplicate" in world.read(started.mark, "agent.log")
+
+
+@pytest.mark.parametrize("instead", ["another ledger", "older copy"])
+async def test_an_outcome_outlives_a_ledger_that_was_exchanged(
+    world: World, tmp_path: Path, instead: str
+) -> None:
+    url = ledger_url(tmp_path)
+    state, kept = tmp_path / "state", tmp_path / "kept"
+    async with open_ledger(url):
+        pass
+    if instead == "older copy":
+        shutil.copytree(state, kept)
+    async with open_ledger(url) as ledger:
+        started = await Site(world, ledger).start(
+            "work", ["sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.02; done; exit 5"]
+        )
+    state.rename(tmp_path / "away")
+    if instead == "older copy":
+        kept.rename(state)
+    else:
+        async with open_ledger(url):
+            pass
+    (tmp_path / "go").touch()
+    await until(lambda: b"AnotherLedgerError" in world.read(started.mark, "agent.log"))
+    state.rename(tmp_path / "wrong")
+    (tmp_path / "away").rename(state)
+    async with open_ledger(url) as ledger:
+        result = (await Site(world, ledger).until_settled("work")).result
+    assert isinstance(result, FailedResult)
+    assert result.error.startswith("exit status 5 after")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from tenure.machine.lock import is_held
 from tenure.machine.process import ProcessIdentity, identify
 from tenure.model.result import CancelledResult, WorkflowRunResult
 from tenure.wire import attempt_folder
-from tenure.wire.attempt_folder import decode_request
+from tenure.wire.attempt_folder import AttemptRequest, decode_request
 from tenure.wire.spool import SpoolContent, encode_spool
 from tenure.worker.log import log
 from tenure.worker.orphan import reaping_orphans
@@ -25,7 +25,7 @@ from tenure.worker.stopping import taking_stop_requests
 from tenure.worker.work import Work, run_work
 
 if TYPE_CHECKING:  # an event loop is only loaded when there is something to deliver
-    from tenure.worker.delivery import OpenLedger
+    from tenure.worker.delivery import Addressee, OpenLedger
 
 STOP_GRACE_SECONDS: Final = 5.0
 """Between asking the command to stop and killing it."""
@@ -117,8 +117,8 @@ def _ask_result(work: Work, open_ledger: "OpenLedger") -> CancelledResult | None
     from tenure.worker.delivery import ask_cancellation  # noqa: PLC0415
 
     request = work.request
-    ask = partial(ask_cancellation, ledger_url=request.ledger_url, open_ledger=open_ledger)
-    cancellation = anyio.run(ask, request.execution_id)
+    ask = partial(ask_cancellation, open_ledger=open_ledger)
+    cancellation = anyio.run(ask, _addressee(request))
     if cancellation is None:
         return None
     return CancelledResult(
@@ -153,8 +153,19 @@ def _report(
     brought = partial(
         deliver,
         spool=spool,
-        ledger_url=request.ledger_url,
+        addressee=_addressee(request),
         open_ledger=open_ledger,
         is_stopped=is_stopped,
     )
     return DONE if anyio.run(brought, content) else UNDELIVERED
+
+
+def _addressee(request: AttemptRequest) -> "Addressee":
+    from tenure.worker.delivery import Addressee  # noqa: PLC0415
+
+    return Addressee(
+        execution_id=request.execution_id,
+        execution_attempt_id=request.execution_attempt_id,
+        mark=request.mark,
+        ledger_url=request.ledger_url,
+    )
