@@ -7,10 +7,11 @@ import sys
 import anyio
 import anyio.to_thread
 import pytest
-from tests.providers.conftest import World, until
+from tests.providers.conftest import Started, World, until
 
+from tenure.machine import make_private_folder
 from tenure.model.result import CancelledResult, CompletedResult, FailedResult, WorkflowRunResult
-from tenure.ports.provider import Gone, Running
+from tenure.ports.provider import Allocated, Gone, Running
 from tenure.worker.failure import parse_failure
 
 IGNORE_TERM = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
@@ -110,6 +111,30 @@ async def test_the_tail_can_be_switched_off(world: World, script: str) -> None:
         assert isinstance(result, FailedResult)
         assert "secret" not in result.error
     assert world.read(started.mark, "output.log") == b"secret\n"
+
+
+@pytest.mark.parametrize("planted", ["link", "pipe"])
+async def test_an_output_that_cannot_be_written_is_not_the_commands_fault(
+    world: World, planted: str
+) -> None:
+    request = await world.request(["echo", "x"])
+    folder = world.root / request.mark
+    make_private_folder(world.root)
+    make_private_folder(folder)
+    output, secret = folder / "output.log", world.folder / "secret"
+    secret.write_text("secret\n")
+    if planted == "link":
+        output.symlink_to(secret)
+    else:
+        os.mkfifo(output)
+    answer = await world.provider.provision(request)
+    assert isinstance(answer, Allocated)
+    await world.until_gone(Started(request.mark, answer.allocation_ref))
+    error = only_error(world)
+    assert error.startswith(f"not started: cannot write {output}: ")
+    assert "secret" not in error.removeprefix(f"not started: cannot write {output}")
+    assert parse_failure(error) == 126
+    assert secret.read_text() == "secret\n"
 
 
 async def test_any_bytes_may_be_printed(world: World) -> None:
@@ -231,6 +256,39 @@ async def test_every_answer_ends_the_delivery(world: World, answer: str) -> None
     assert len(world.commits()) == 1
     assert world.read(started.mark, "outcome.json") == b""
     assert f"answered {answer}".encode() in world.read(started.mark, "agent.log")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("id", "another"), ("ignorant", "")], ids=["another", "older copy"]
+)
+async def test_an_outcome_waits_for_the_ledger_of_its_attempt(
+    world: World, name: str, text: str
+) -> None:
+    (world.ledger / name).write_text(text)
+    started = await world.start(["true"])
+    await until(lambda: b"AnotherLedgerError" in world.read(started.mark, "agent.log"))
+    assert world.commits() == []
+    assert await world.recovery.spooled_outcome(mark=started.mark) is not None
+    (world.ledger / name).unlink()
+    await world.until_gone(started)
+    assert isinstance(only_result(world), CompletedResult)
+    assert world.read(started.mark, "outcome.json") == b""
+
+
+@pytest.mark.parametrize("name", ["id", "ignorant"])
+async def test_another_ledger_cancels_nothing(world: World, name: str) -> None:
+    (world.ledger / "cancelled").write_text("for somebody else")
+    (world.ledger / name).write_text("another")
+    started = await world.start(["sh", "-c", "echo ready; exec sleep 60"])
+    await world.until_output(started, "ready")
+    os.kill(started.pid, signal.SIGTERM)
+    await until(lambda: b"AnotherLedgerError" in world.read(started.mark, "agent.log"))
+    (world.ledger / "cancelled").write_text("for us")
+    (world.ledger / name).unlink()
+    await world.until_gone(started)
+    result = only_result(world)
+    assert isinstance(result, CancelledResult)
+    assert result.reason == "for us"
 
 
 async def test_somebody_else_may_deliver_first(world: World) -> None:

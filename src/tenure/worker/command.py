@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tenure.machine.procfs import PROC, read_stat
+from tenure.worker.output import open_output
 
 SESSION_POLL_SECONDS: Final = 0.02
 
@@ -41,12 +42,11 @@ class Command:
         """Run a command without input, its output appended to a file.
 
         Raises:
-            OSError: it did not start; `filename` says whether the program or the folder is at
-                fault.
+            OSError: it did not start; `filename` says whether the program, the folder or the
+                output's file is at fault.
         """
         os.close(os.pidfd_open(os.getpid()))  # who cannot watch a process must not start one
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(output, flags, 0o600)
+        descriptor = open_output(output)
         try:
             process = subprocess.Popen(
                 command,

@@ -134,6 +134,8 @@ def _explain(exc: OSError | ValueError, work: Work) -> str:
         return render_not_started(f"cannot run {program!r}: {exc}")
     if exc.filename == instruction.cwd:
         return render_not_started(f"cannot enter folder {instruction.cwd!r}: {exc.strerror}")
+    if str(exc.filename) == str(work.folder / attempt_folder.OUTPUT_FILE):
+        return render_not_started(f"cannot write {exc.filename}: {exc.strerror}")
     if exc.filename == program and not _exists(program, exc, work.environment):
         return render_not_found(program)
     return render_not_started(f"cannot run {program!r}: {exc.strerror}")
