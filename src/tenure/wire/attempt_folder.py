@@ -10,7 +10,12 @@ import msgspec
 
 from tenure.errors import InvalidInputError
 from tenure.model.identifier import check_identifier
-from tenure.model.json_value import decode_json, encode_json
+from tenure.model.json_value import (
+    ENVELOPE_DEPTH_MAX,
+    JSON_DEPTH_MAX,
+    decode_json,
+    encode_json,
+)
 from tenure.model.text import describe, is_unicode
 
 LOCK_FILE: Final = "lock"
@@ -151,7 +156,9 @@ def encode_request(request: AttemptRequest) -> bytes:
         },
         "lock": {"device": request.lock.device, "inode": request.lock.inode},
     }
-    return encode_json(members, field="request", bytes_max=REQUEST_BYTES_MAX).encode()
+    depth_max = JSON_DEPTH_MAX + ENVELOPE_DEPTH_MAX
+    text = encode_json(members, field="request", bytes_max=REQUEST_BYTES_MAX, depth_max=depth_max)
+    return text.encode()
 
 
 def decode_request(data: bytes) -> AttemptRequest:

@@ -11,7 +11,12 @@ import msgspec
 
 from tenure.errors import InvalidInputError
 from tenure.model.identifier import check_identifier
-from tenure.model.json_value import decode_json, encode_json
+from tenure.model.json_value import (
+    ENVELOPE_DEPTH_MAX,
+    JSON_DEPTH_MAX,
+    decode_json,
+    encode_json,
+)
 from tenure.model.result import (
     RESULT_BYTES_MAX,
     WorkflowRunResult,
@@ -58,7 +63,9 @@ def encode_spool(content: SpoolContent) -> bytes:
         ),
         "result": result_to_json(content.result),
     }
-    return encode_json(members, field="spool", bytes_max=SPOOL_BYTES_MAX).encode()
+    depth_max = JSON_DEPTH_MAX + ENVELOPE_DEPTH_MAX
+    text = encode_json(members, field="spool", bytes_max=SPOOL_BYTES_MAX, depth_max=depth_max)
+    return text.encode()
 
 
 def decode_spool(data: bytes) -> SpoolContent | SpoolDefect:

@@ -4,12 +4,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tenure.errors import InvalidInputError
+from tenure.model.json_value import JSON_DEPTH_MAX, JsonValue
 from tenure.model.result import (
     RESULT_BYTES_MAX,
     CancelledResult,
     CompletedResult,
     FailedResult,
     PausedResult,
+    WorkflowRunResult,
+    encode_result,
 )
 from tenure.wire.spool import (
     SPOOL_BYTES_MAX,
@@ -19,7 +22,7 @@ from tenure.wire.spool import (
     encode_spool,
 )
 
-RESULTS = [
+RESULTS: list[WorkflowRunResult] = [
     CompletedResult(execution_id="e", workflow_id="w"),
     CompletedResult(execution_id="e", workflow_id="w", artifact={"a\0": ["\0", 1, None, {}]}),
     FailedResult(execution_id="e", workflow_id="w", error="exit status 1 after 0.00 s\n\0"),
@@ -31,7 +34,7 @@ ENCODED = encode_spool(SpoolContent(execution_id="e", execution_attempt_id="a", 
 
 
 @pytest.mark.parametrize("result", RESULTS)
-def test_what_was_written_is_read(result: CompletedResult) -> None:
+def test_what_was_written_is_read(result: WorkflowRunResult) -> None:
     content = SpoolContent(execution_id="e", execution_attempt_id="a", result=result)
     assert decode_spool(encode_spool(content)) == content
 
@@ -88,3 +91,17 @@ def test_what_the_ledger_would_refuse_is_not_spooled() -> None:
         content = SpoolContent(execution_id="e", execution_attempt_id="a", result=result)
         with pytest.raises(InvalidInputError):
             encode_spool(content)
+
+
+def test_the_deepest_result_that_the_ledger_takes_is_spooled() -> None:
+    deep: JsonValue = []
+    for _ in range(JSON_DEPTH_MAX - 3):
+        deep = [deep]
+    artifact: dict[str, JsonValue] = {"deep": deep}  # within a result: one level more
+    result = CompletedResult(execution_id="e", workflow_id="w", artifact=artifact)
+    encode_result(result, field="result", bytes_max=RESULT_BYTES_MAX)
+    deeper = CompletedResult(execution_id="e", workflow_id="w", artifact={"a": artifact})
+    with pytest.raises(InvalidInputError):
+        encode_result(deeper, field="result", bytes_max=RESULT_BYTES_MAX)
+    content = SpoolContent(execution_id="e", execution_attempt_id="a", result=result)
+    assert decode_spool(encode_spool(content)) == content
