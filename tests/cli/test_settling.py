@@ -58,6 +58,23 @@ def test_recover_does_not_wait_for_what_runs(tenure: Tenure, tmp_path: Path) -> 
     assert tenure.finish(process).code == 130
 
 
+def test_recover_ends_when_somebody_else_settles_what_it_waits_for(
+    tenure: Tenure, tmp_path: Path
+) -> None:
+    run = tenure.start("run", "--id", "x", "--", "sh", "-c", "touch running; exec sleep 3")
+    tenure.wait_until_running(tmp_path / "running")
+    run.kill()
+    first, second = tenure.start("recover"), tenure.start("recover")
+    assert first.stderr is not None
+    assert b"waiting" in first.stderr.readline()  # for the lease of the process that was killed
+    first.send_signal(signal.SIGSTOP)
+    assert tenure.finish(second).code == 0
+    first.send_signal(signal.SIGCONT)
+    done = tenure.finish(first)
+    assert done.code == 0
+    assert "nothing is owed" in done.text.splitlines()[-1]
+
+
 def test_cancel_ends_what_nobody_holds(tenure: Tenure) -> None:
     execution_id = tenure.detach("sleep", "300")
     done = tenure.call("cancel", execution_id, "--reason", "not needed", "--json")

@@ -15,6 +15,7 @@ import anyio
 from tenure.cli.debt import Debt, describe_holder, judge
 from tenure.cli.host import Host
 from tenure.cli.timeline import read_whole_journal
+from tenure.errors import CorruptRecordError
 from tenure.model.journal import JournalEntry
 from tenure.remediation.controller import WorkReport
 from tenure.remediation.holding import find_open_work
@@ -28,6 +29,8 @@ LEASES_MAX: Final = 2
 """How many leases of one piece of work are waited for; a holder that renews more often is alive."""
 GRACE_LOOKS_MAX: Final = 60
 _MOMENT: Final = timedelta(milliseconds=500)
+_PAUSE_SECONDS: Final = 0.05
+"""Least pause between two looks, whatever the clocks say."""
 
 Ending: TypeAlias = Literal["settled", "running", "held", "doubtful", "unreachable", "failed"]
 """``settled``: nothing of it is owed any more. ``running``: as it should. The others are owed."""
@@ -78,24 +81,40 @@ class Recovery:
         await self._note_all(await settle_undispatched(ledger, self._host.witness))
         await self._note_all(await controller.run_pass(due_only=False))
         while wait and (due := await self._next_due()):
-            for execution_id in due:
+            for execution_id in sorted({case.execution_id for case in due}):
                 reports = await controller.run_pass(execution_id=execution_id, due_only=False)
                 await self._note_all(reports)
+                await self._note_unreported(execution_id, reports, due)
         for case in self._cases.values():
             if case.ending != "running":
                 case.did = await self._read_what_happened(case, began_at)
 
-    async def _next_due(self) -> Sequence[str]:
-        """Wait until something is due; nothing when nothing ever will be."""
-        waiting = [case for case in self._cases.values() if case.retry_at is not None]
-        if not waiting:
-            return ()
-        now = await self._host.ledger.now()
-        first = min(case.retry_at for case in waiting if case.retry_at is not None)
-        await anyio.sleep(max(0.0, (first - now).total_seconds()))
-        now = await self._host.ledger.now()
-        due = {c.execution_id for c in waiting if c.retry_at is not None and c.retry_at <= now}
-        return sorted(due)
+    async def _next_due(self) -> Sequence[Case]:
+        """Wait until something is due, and at least a moment; nothing when nothing ever will be."""
+        while waiting := [case for case in self._cases.values() if case.retry_at is not None]:
+            now = await self._host.ledger.now()
+            first = min(case.retry_at for case in waiting if case.retry_at is not None)
+            await anyio.sleep(max(_PAUSE_SECONDS, (first - now).total_seconds()))
+            now = await self._host.ledger.now()
+            due = [c for c in waiting if c.retry_at is not None and c.retry_at <= now]
+            if due:
+                return due
+        return ()
+
+    async def _note_unreported(
+        self, execution_id: str, reports: Sequence[WorkReport], due: Sequence[Case]
+    ) -> None:
+        """Read again what a pass said nothing about: somebody else has settled it meanwhile."""
+        told = {report.execution_attempt_id for report in reports}
+        for case in due:
+            if case.execution_id == execution_id and case.execution_attempt_id not in told:
+                seen = WorkReport(
+                    execution_id=execution_id,
+                    execution_attempt_id=case.execution_attempt_id,
+                    ending="closed",
+                    detail="nothing is owed any more",
+                )
+                await self._note(case, seen)
 
     async def _note_all(self, reports: Sequence[WorkReport]) -> None:
         for report in reports:
@@ -110,9 +129,13 @@ class Recovery:
 
     async def _note(self, case: Case, report: WorkReport) -> None:
         ledger = self._host.ledger
-        work = await find_open_work(ledger, case.execution_id, case.execution_attempt_id)
         case.looks += 1
         case.detail, case.until, case.retry_at = report.detail, report.until, None
+        try:
+            work = await find_open_work(ledger, case.execution_id, case.execution_attempt_id)
+        except CorruptRecordError as exc:
+            case.ending, case.detail = "failed", str(exc)
+            return
         if work is None:
             failed = report.ending == "failed"
             case.ending = "failed" if failed else "settled"
