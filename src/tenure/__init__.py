@@ -8,6 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from tenure.authority.authority import (
+        Authority as Authority,
+        ExecutionEnd as ExecutionEnd,
+    )
+    from tenure.authority.dispatch import (
+        Dispatch as Dispatch,
+    )
     from tenure.errors import (
         CallerError as CallerError,
         CommitUnknownError as CommitUnknownError,
@@ -141,6 +148,16 @@ if TYPE_CHECKING:
         WorkflowRunResult as WorkflowRunResult,
         same_workflow_result as same_workflow_result,
     )
+    from tenure.remediation.controller import (
+        Controller as Controller,
+        WorkReport as WorkReport,
+    )
+    from tenure.remediation.settings import (
+        ControllerSettings as ControllerSettings,
+    )
+    from tenure.wiring.authorities import (
+        open_authority as open_authority,
+    )
     from tenure.wiring.ledgers import (
         open_ledger as open_ledger,
     )
@@ -148,6 +165,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES: Final = {
+    "tenure.wiring.authorities": ("open_authority",),
+    "tenure.authority.authority": (
+        "Authority",
+        "ExecutionEnd",
+    ),
+    "tenure.authority.dispatch": ("Dispatch",),
+    "tenure.remediation.settings": ("ControllerSettings",),
+    "tenure.remediation.controller": (
+        "Controller",
+        "WorkReport",
+    ),
     "tenure.errors": (
         "CallerError",
         "CommitUnknownError",
