@@ -4,6 +4,7 @@ The first 100 bytes are read through SQLite's own file layer: closing a descript
 drop the POSIX locks that this process holds on the file through another handle.
 """
 
+import time
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ SCHEMA_VERSION: Final = len(MIGRATIONS)
 """The schema that this code works on."""
 
 _HEADER_BYTES: Final = 100
+_LOCK_PAUSE_SECONDS: Final = 0.005
 _MAGIC: Final = b"SQLite format 3\0"
 _PAGE_SIZES: Final = frozenset(1 << n for n in range(9, 16)) | {1}
 _CORRUPT_ADVICE: Final = (
@@ -35,7 +37,7 @@ class Header(msgspec.Struct, frozen=True):
     """A write-ahead log lies beside it, so that the header may be behind."""
 
 
-def read_header(path: str, *, name: str, upgrade: bool) -> Header:
+def read_header(path: str, *, name: str, upgrade: bool, busy_timeout_seconds: float) -> Header:
     """Read what a file is, and refuse what is not a ledger that this code may open.
 
     Raises:
@@ -43,10 +45,9 @@ def read_header(path: str, *, name: str, upgrade: bool) -> Header:
         apsw.Error: the file cannot be read.
     """
     has_wal = _size(path + "-wal") > 0
-    size = _size(path)
-    if size == 0:
+    if _size(path) == 0:
         return Header(is_fresh=True, has_wal=has_wal)
-    header = _read(path, min(size, _HEADER_BYTES))
+    size, header = _read(path, busy_timeout_seconds)
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         seen = f"its {size} bytes are not an SQLite database"
         raise LedgerOpenError(ledger=name, reason="corrupt", seen=seen, advice=_CORRUPT_ADVICE)
@@ -107,10 +108,26 @@ def _size(path: str) -> int:
         return 0
 
 
-def _read(path: str, size: int) -> bytes:
+def _read(path: str, busy_timeout_seconds: float) -> tuple[int, bytes]:
+    """Read size and header under the lock that keeps out who is just making the ledger."""
     flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
     file = apsw.VFSFile("", path, flags)
     try:
-        return file.xRead(size, 0)
+        _lock(file, time.monotonic() + busy_timeout_seconds)
+        size = file.xFileSize()
+        return size, file.xRead(min(size, _HEADER_BYTES), 0)
     finally:
+        file.xUnlock(apsw.SQLITE_LOCK_NONE)
         file.xClose()
+
+
+def _lock(file: apsw.VFSFile, until: float) -> None:
+    while True:
+        try:
+            file.xLock(apsw.SQLITE_LOCK_SHARED)
+        except apsw.BusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_LOCK_PAUSE_SECONDS)
+        else:
+            return

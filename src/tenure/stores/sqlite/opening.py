@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import apsw
 import msgspec
 
-from tenure.errors import LedgerOpenError
+from tenure.errors import LedgerOpenError, StorageUnavailableError
 from tenure.ports.clock import StoreClock
 from tenure.stores.sqlite.clock import anchor, wall_ms
 from tenure.stores.sqlite.connection import (
@@ -20,6 +20,7 @@ from tenure.stores.sqlite.connection import (
     connect,
 )
 from tenure.stores.sqlite.fault import opening_fault
+from tenure.stores.sqlite.file import LedgerFile
 from tenure.stores.sqlite.header import Header, read_header
 from tenure.stores.sqlite.path import Made, check_access
 from tenure.stores.sqlite.reader import Reader
@@ -88,7 +89,7 @@ async def open_sqlite_store(
         writing.stop(lambda: _close_all(opened))  # a cancelled caller leaves nothing open
         raise
     (writer,) = opened
-    return SqliteStore(writer=writer, writing=writing, reader=Reader(writer.location))
+    return SqliteStore(writer=writer, writing=writing, reader=Reader(writer.file))
 
 
 def _close_all(writers: Sequence[Writer]) -> None:
@@ -105,10 +106,12 @@ def _open_writer(request: _Request) -> Writer:
         )
         for _ in range(_OPEN_TRIES_MAX):
             writer = _make_and_open(path, location, request)
-            if path.exists():
+            with suppress(StorageUnavailableError):
+                writer.file.check()
                 return writer
             writer.close()  # who made the file took it back while we waited for the lock
-    seen, advice = f"{str(path)!r} is removed all the time", "find out which process removes it"
+    seen = f"{str(path)!r} is removed or replaced all the time"
+    advice = "find out which process does so"
     raise LedgerOpenError(ledger=request.name, reason="inaccessible", seen=seen, advice=advice)
 
 
@@ -127,13 +130,19 @@ def _make_and_open(path: Path, location: Location, request: _Request) -> Writer:
 
 def _examine(path: Path, request: _Request) -> Header:
     check_access(path, request.name)
-    header = read_header(str(path), name=request.name, upgrade=request.upgrade)
+    header = read_header(
+        str(path),
+        name=request.name,
+        upgrade=request.upgrade,
+        busy_timeout_seconds=request.busy_timeout_seconds,
+    )
     if header.is_fresh and not request.create:
         raise _missing(request.name, f"{str(path)!r} is empty")
     return header
 
 
 def _open_file(location: Location, header: Header, request: _Request) -> Writer:
+    found = Path(location.path).stat()  # before: what replaces it later is not taken for it
     connection = connect(location)
     try:
         with _opening_faults(location.name, connection):
@@ -149,7 +158,10 @@ def _open_file(location: Location, header: Header, request: _Request) -> Writer:
             use_write_ahead_log(connection)
             ledger_id = load_ledger_id(connection, location.name)
             clock = anchor(connection) if clock is None else clock
-            return Writer(connection, location, ledger_id=ledger_id, clock=clock)
+            file = LedgerFile(
+                location=location, ledger_id=ledger_id, device=found.st_dev, inode=found.st_ino
+            )
+            return Writer(connection, file, clock=clock)
     except BaseException:
         close_quietly(connection, checkpoint=not header.has_wal)
         raise

@@ -10,8 +10,9 @@ from tenure.kernel.state import Attempt, Execution
 from tenure.model.instant import InstantMs
 from tenure.model.journal import JournalEntry
 from tenure.ports.store import Keys, OpenWorkQuery, Rows
-from tenure.stores.sqlite.connection import Location, close_quietly, connect, roll_back
+from tenure.stores.sqlite.connection import close_quietly, roll_back
 from tenure.stores.sqlite.fault import storage_fault
+from tenure.stores.sqlite.file import LedgerFile
 from tenure.stores.sqlite.loading import load_attempts, load_executions, load_rows
 from tenure.stores.sqlite.query import QUERIES
 from tenure.stores.sqlite.row import journal_entry_of
@@ -24,27 +25,28 @@ _INTEGER_MAX: Final = 2**63 - 1
 class Reader:
     """One connection that never writes. Used by one thread, which also opens and closes it."""
 
-    def __init__(self, location: Location) -> None:
-        self._location = location
+    def __init__(self, file: LedgerFile) -> None:
+        self._file = file
         self._connection: apsw.Connection | None = None
 
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Run ``work`` in one snapshot.
 
         Raises:
-            StorageUnavailableError: the file cannot be read now.
+            StorageUnavailableError: the file cannot be read now, or is not in its place.
             CorruptRecordError: what is there cannot be understood.
         """
         try:
             if self._connection is None:
-                self._connection = _connect_reading(self._location)
+                self._connection = _connect_reading(self._file)
             self._connection.execute("BEGIN")
             try:
+                self._file.check()
                 return work(self._connection.cursor())
             finally:
                 roll_back(self._connection)
         except (apsw.Error, UnicodeDecodeError, OSError) as exc:
-            fault = storage_fault(exc, name=self._location.name, connection=self._connection)
+            fault = storage_fault(exc, name=self._file.location.name, connection=self._connection)
             self.close()
             raise fault from exc
 
@@ -55,8 +57,8 @@ class Reader:
             close_quietly(connection)
 
 
-def _connect_reading(location: Location) -> apsw.Connection:
-    connection = connect(location)
+def _connect_reading(file: LedgerFile) -> apsw.Connection:
+    connection = file.connect()
     connection.pragma("query_only", True)  # noqa: FBT003  (apsw takes it by position)
     return connection
 

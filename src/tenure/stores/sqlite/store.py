@@ -38,8 +38,8 @@ class SqliteStore:
     """
 
     def __init__(self, *, writer: Writer, writing: WorkerThread, reader: Reader) -> None:
-        self.name = writer.location.name
-        self.ledger_id = writer.ledger_id
+        self.name = writer.file.location.name
+        self.ledger_id = writer.file.ledger_id
         self.clock = writer.clock
         self._process_id = os.getpid()
         self._is_closed = False
@@ -56,7 +56,8 @@ class SqliteStore:
         ``decide`` runs on the writer's thread. When it changes nothing, nothing is written.
 
         Raises:
-            StorageUnavailableError: nothing was written: locked too long, disk full, I/O error.
+            StorageUnavailableError: nothing was written: locked too long, disk full, I/O error,
+                the file was removed or replaced.
             CommitUnknownError: neither the commit nor its absence could be proven.
             CorruptRecordError: a row cannot be understood; nothing was written.
             LedgerClosedError: closed, or another process's handle.
@@ -107,7 +108,7 @@ class SqliteStore:
         """Examine the whole file, on a connection of its own; reads and writes go on meanwhile."""
         self._check_open()
         examining = WorkerThread("tenure-sqlite-check")
-        reader = Reader(self._writer.location)
+        reader = Reader(self._writer.file)
         try:
             return await examining.run(partial(reader.read, examine))
         finally:

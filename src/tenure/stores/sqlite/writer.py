@@ -17,8 +17,9 @@ from tenure.errors import CorruptRecordError, LedgerOpenError, StorageUnavailabl
 from tenure.model.instant import InstantMs
 from tenure.ports.clock import StoreClock
 from tenure.ports.store import Decide, Keys
-from tenure.stores.sqlite.connection import Location, close_quietly, connect, roll_back
+from tenure.stores.sqlite.connection import close_quietly, roll_back
 from tenure.stores.sqlite.fault import commit_fault, is_full, storage_fault
+from tenure.stores.sqlite.file import LedgerFile
 from tenure.stores.sqlite.loading import load_rows
 from tenure.stores.sqlite.query import QUERIES
 from tenure.stores.sqlite.row import Row
@@ -42,16 +43,8 @@ class Progress(msgspec.Struct, frozen=True):
 class Writer:
     """One connection that writes. Used by one thread."""
 
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        location: Location,
-        *,
-        ledger_id: str,
-        clock: StoreClock,
-    ) -> None:
-        self.location = location
-        self.ledger_id = ledger_id
+    def __init__(self, connection: apsw.Connection, file: LedgerFile, *, clock: StoreClock) -> None:
+        self.file = file
         self.clock = clock
         self._connection: apsw.Connection | None = connection
         self._writer_id = uuid.uuid4().hex
@@ -62,6 +55,7 @@ class Writer:
         connection = self._connected()
         try:
             connection.execute("BEGIN IMMEDIATE")
+            self.file.check()
             cursor = connection.cursor()
             before = _load_progress(cursor)
             after = self._decide_and_save(cursor, keys, decide, before)
@@ -107,9 +101,9 @@ class Writer:
         return self._connection
 
     def _reconnected(self) -> apsw.Connection:
-        name = self.location.name
+        name = self.file.location.name
         try:
-            connection = connect(self.location)
+            connection = self.file.connect()
         except (apsw.Error, OSError) as exc:
             raise storage_fault(exc, name=name) from exc
         try:
@@ -117,7 +111,7 @@ class Writer:
         except apsw.Error as exc:
             close_quietly(connection)
             raise storage_fault(exc, name=name, connection=connection) from exc
-        if found != self.ledger_id:
+        if found != self.file.ledger_id:
             close_quietly(connection)
             seen = f"the file was replaced by ledger {found}"
             advice = "open the ledger again"
@@ -125,7 +119,7 @@ class Writer:
         return connection
 
     def _rolled_back(self, exc: Exception) -> StorageUnavailableError | CorruptRecordError:
-        fault = storage_fault(exc, name=self.location.name, connection=self._connection)
+        fault = storage_fault(exc, name=self.file.location.name, connection=self._connection)
         self._roll_back()
         if not isinstance(exc, _HARMLESS):
             self.close()
@@ -142,7 +136,7 @@ class Writer:
         """Return when the batch was committed after all, raise otherwise."""
         if isinstance(exc, _HARMLESS) or is_full(exc, self._connection):
             raise self._rolled_back(exc) from exc
-        name = self.location.name
+        name = self.file.location.name
         fault = storage_fault(exc, name=name, connection=self._connection)
         self._roll_back()
         self.close()

@@ -47,6 +47,10 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def inode_of(path: Path) -> int:
+    return path.stat().st_ino
+
+
 def log_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
