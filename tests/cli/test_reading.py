@@ -2,11 +2,12 @@
 
 import json
 import sqlite3
+import time
 from pathlib import Path
 
 import anyio
 import pytest
-from tests.cli.calling import Tenure
+from tests.cli.calling import CALL_SECONDS, Tenure
 
 from tenure import open_ledger
 
@@ -104,7 +105,41 @@ def test_attempt_that_was_made_through_the_port_is_shown(tenure: Tenure) -> None
         done = tenure.call("show", subject_id)
         assert done.code == 0
         assert "attempt a" in done.text
-    assert tenure.call("wait", "x").code == 125
+    waited = tenure.call("wait", "x")
+    assert waited.code == 125
+    assert "was never submitted: its attempts were made through the port" in waited.errors
+    shown = tenure.call("show", "x").text
+    assert "tenure wait" not in shown
+    assert "tenure cancel" not in shown
+
+
+def test_what_has_finished_is_told_in_one_line(tenure: Tenure) -> None:
+    execution_id = tenure.detach("true")
+    deadline = time.monotonic() + CALL_SECONDS
+    while "1 finished; `tenure recover` clears it up" not in (told := tenure.call("owed").text):
+        assert time.monotonic() < deadline, told
+    assert execution_id not in told
+    assert execution_id in tenure.call("owed", "--all").text
+    assert len(tenure.call("owed", "--json").document["owed"]) == 1
+    shown = tenure.call("show", execution_id).text
+    assert str(tenure.state / "attempts") in shown
+    assert "1 execution in" in tenure.call("ls").text
+    assert tenure.call("recover").code == 0
+
+
+def test_new_ledger_at_a_place_that_was_named_is_told_once(tenure: Tenure) -> None:
+    url = f"sqlite:///{tenure.folder / 'nope' / 'x.db'}"
+    told = f"made a new ledger {url}"
+    assert told in tenure.call("run", "--ledger", url, "--", "true").errors
+    assert told not in tenure.call("run", "--ledger", url, "--", "true").errors
+
+
+@pytest.mark.parametrize("url", ["memory:", "postgres://x", "x.db"])
+def test_url_that_cannot_be_used_is_told_with_one_that_can(tenure: Tenure, url: str) -> None:
+    done = tenure.call("ls", "--ledger", url)
+    assert done.code == 125
+    assert "use sqlite:///PATH" in done.errors
+    assert "or memory:" not in done.errors
 
 
 def test_hostile_text_cannot_reach_the_terminal(tenure: Tenure) -> None:

@@ -198,9 +198,12 @@ class Authority:
         """
         execution = await self._ledger.get_execution(execution_id=execution_id)
         if execution is None or execution.submission is None:
+            seen = f"is not in ledger {self._ledger.url}"
+            if execution is not None:
+                seen = "was never submitted: its attempts were made through the port"
             raise InvalidInputError(
                 field="execution_id",
-                given=f"{execution_id!r}, which is not in ledger {self._ledger.url}",
+                given=f"{execution_id!r}, which {seen}",
                 allowed="the id of a submitted execution",
             )
         settlement = None

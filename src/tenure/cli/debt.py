@@ -1,11 +1,12 @@
 """Judging open work by what the ledger says about it: healthy or not, whose, and what to do."""
 
+from collections.abc import Container
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from tenure.cli.duration import render_clock, render_relative
+from tenure.cli.duration import render_clock, render_instant, render_relative
 from tenure.cli.names import describe_actor
 from tenure.cli.opening import hint
 from tenure.ledger.ledger import Ledger
@@ -26,6 +27,8 @@ class Debt(msgspec.Struct, frozen=True, kw_only=True):
     work: OpenWork
     holder: Holder
     is_healthy: bool
+    is_reachable: bool
+    """Whether there is its provider here."""
     reason: str
     """Why it is on the list."""
     advice: str
@@ -54,24 +57,60 @@ async def list_entries(
             return found
 
 
-def judge(work: OpenWork, witness: IncarnationWitness, now: datetime, url: str) -> Debt:
-    """Judge a piece of open work by what the ledger says about it."""
+def judge(
+    work: OpenWork,
+    witness: IncarnationWitness,
+    now: datetime,
+    url: str,
+    *,
+    is_submitted: bool = True,
+    providers: Container[str] | None = None,
+) -> Debt:
+    """Judge a piece of open work by what the ledger says about it.
+
+    Args:
+        work: What is judged.
+        witness: Tells whether its holder lives.
+        now: The ledger's time.
+        url: Which ledger, for the advice.
+        is_submitted: Whether its execution is one that can be waited for and cancelled.
+        providers: Which providers there are here; None: its own is one of them.
+    """
     holder = _holder(work, witness, now)
     is_healthy = _is_healthy(work, holder, now)
+    reason = _reason(work, holder, now)
+    if is_healthy or not _is_unattended(work, holder, now):
+        advice = _advice(holder, url, is_healthy=is_healthy)
+    else:
+        reason = f"{reason}; not looked at since {_describe_last_look(work, now)}"
+        advice = _advice_to_look(work, url, is_submitted=is_submitted)
+    if is_submitted and _can_be_cancelled(work):
+        advice += f"; `{hint('cancel', work.execution_id, url=url)}` ends it"
+    is_reachable = providers is None or work.provider_id in providers
+    if not is_reachable:
+        reason = f"{reason}; this process has no provider {work.provider_id!r}"
+        if holder != "alive":
+            advice = "settle it where there is that provider, or through the port"
     return Debt(
         work=work,
         holder=holder,
         is_healthy=is_healthy,
-        reason=_reason(work, holder, now),
-        advice=_advice(work, holder, url, is_healthy=is_healthy),
+        is_reachable=is_reachable,
+        reason=reason,
+        advice=advice,
     )
+
+
+def describe_moment(at: datetime, now: datetime) -> str:
+    """Show an instant to the second in UTC, with its date where that is not today's."""
+    return f"{render_clock(at)[:8]}Z" if at.date() == now.date() else render_instant(at)
 
 
 def describe_holder(work: OpenWork, holder: Holder, now: datetime) -> str:
     """Tell who answers for a piece of work, and until when."""
     if work.lease_expires_at is None:
         return "nobody; it was handed off"
-    until = f"{render_clock(work.lease_expires_at)[:8]}Z"
+    until = describe_moment(work.lease_expires_at, now)
     relative = render_relative(work.lease_expires_at, now=now)
     if holder == "lapsed":
         return f"nobody; the lease ran out at {until} ({relative})"
@@ -99,11 +138,21 @@ def _is_healthy(work: OpenWork, holder: Holder, now: datetime) -> bool:
         return False
     if work.deadline_at is not None and now > work.deadline_at + DEADLINE_GRACE:
         return False
-    if work.failure_count or holder in ("lapsed", "dead"):
+    if work.failure_count or holder == "dead" or _is_unattended(work, holder, now):
         return False
     if work.obligation == "provisioning-resolution":
         return holder in ("alive", "unknown")  # the call is under way
     return work.obligation == "allocation-control"
+
+
+def _is_unattended(work: OpenWork, holder: Holder, now: datetime) -> bool:
+    """Tell whether nobody answers for it, though somebody should have looked by now."""
+    return holder == "lapsed" or (holder == "nobody" and work.next_look_at <= now)
+
+
+def _describe_last_look(work: OpenWork, now: datetime) -> str:
+    at = work.lease_expires_at or work.next_look_at
+    return f"{describe_moment(at, now)} ({render_relative(at, now=now)})"
 
 
 def _reason(work: OpenWork, holder: Holder, now: datetime) -> str:
@@ -125,9 +174,8 @@ def _reason(work: OpenWork, holder: Holder, now: datetime) -> str:
     return told
 
 
-def _advice(work: OpenWork, holder: Holder, url: str, *, is_healthy: bool) -> str:
+def _advice(holder: Holder, url: str, *, is_healthy: bool) -> str:
     recover = hint("recover", None, url=url)
-    cancel = hint("cancel", work.execution_id, url=url)
     if holder == "alive":
         told = "nothing: its holder looks after it"
     elif is_healthy:
@@ -138,5 +186,15 @@ def _advice(work: OpenWork, holder: Holder, url: str, *, is_healthy: bool) -> st
         told = f"wait for its holder, or `{recover}` when the lease has run out"
     else:
         told = f"`{recover}`"
-    can_be_cancelled = work.active and work.kind == "operation" and not work.cancellation_requested
-    return f"{told}; `{cancel}` ends it" if can_be_cancelled else told
+    return told
+
+
+def _advice_to_look(work: OpenWork, url: str, *, is_submitted: bool) -> str:
+    recover = f"`{hint('recover', None, url=url)}`"
+    if is_submitted and work.active and work.kind == "operation":
+        return f"{recover} or `{hint('wait', work.execution_id, url=url)}`"
+    return recover
+
+
+def _can_be_cancelled(work: OpenWork) -> bool:
+    return work.active and work.kind == "operation" and not work.cancellation_requested

@@ -11,7 +11,14 @@ from tenure.cli.exit_code import OK
 from tenure.cli.opening import open_existing
 from tenure.cli.options import Common, Flag
 from tenure.cli.table import render_table
-from tenure.cli.view import Sighting, describe_command, describe_end, document_of, sight
+from tenure.cli.view import (
+    Sighting,
+    describe_attempts,
+    describe_command,
+    describe_end,
+    document_of,
+    sight,
+)
 from tenure.cli.writing import put, put_json
 from tenure.errors import InvalidInputError
 from tenure.ledger.ledger import Ledger
@@ -64,7 +71,8 @@ async def ls(
             return OK
         put(_render(sightings, now))
         more = ", there are more (--all)" if has_more else ""
-        put(f"{len(sightings)} executions in {ledger.url}{more}")
+        noun = "execution" if len(sightings) == 1 else "executions"
+        put(f"{len(sightings)} {noun} in {ledger.url}{more}")
     return OK
 
 
@@ -88,7 +96,7 @@ def _render(sightings: Sequence[Sighting], now: datetime) -> str:
             sighting.execution.execution_id,
             sighting.state,
             _age(sighting, now),
-            _about(sighting),
+            _about(sighting, now),
             describe_command(sighting.execution),
         )
         for sighting in sightings
@@ -101,6 +109,12 @@ def _age(sighting: Sighting, now: datetime) -> str:
     return "" if at is None else render_relative(at, now=now)
 
 
-def _about(sighting: Sighting) -> str:
-    end = sighting.end
-    return "" if end is None else describe_end(end, None)
+def _about(sighting: Sighting, now: datetime) -> str:
+    execution, end = sighting.execution, sighting.end
+    attempts = describe_attempts(execution)
+    if end is not None:
+        told = describe_end(end, None)
+        return f"{told} (attempts: {attempts})" if execution.attempt_count > 1 else told
+    if execution.next_attempt_at is None:
+        return f"attempt {attempts}" if attempts and execution.attempt_count else ""
+    return f"attempts: {attempts}, next {render_relative(execution.next_attempt_at, now=now)}"

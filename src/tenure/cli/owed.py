@@ -6,15 +6,17 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from tenure.cli.debt import Debt, Holder, describe_holder, judge, list_entries
-from tenure.cli.duration import render_clock, render_relative
+from tenure.cli.debt import Debt, Holder, describe_holder, describe_moment, judge, list_entries
+from tenure.cli.duration import render_relative
 from tenure.cli.exit_code import OK
 from tenure.cli.opening import hint, open_existing
 from tenure.cli.options import Common, Flag
 from tenure.cli.table import render_facts, render_title
 from tenure.cli.writing import formed, put, put_json
+from tenure.errors import CorruptRecordError
 from tenure.ledger.ledger import Ledger
 from tenure.model.open_work import UnreadableWork
+from tenure.wiring.providers import open_providers
 from tenure.wiring.witness import HostWitness
 
 
@@ -26,6 +28,7 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
     advice: str
     holder: Holder = "unknown"
     is_healthy: bool = False
+    is_reachable: bool = True
 
 
 async def owed(
@@ -35,10 +38,11 @@ async def owed(
 ) -> int:
     """List what may still be running, since when, who answers for it, and what one may do.
 
-    Attempts that run as they should are only counted. Nothing is looked at but the ledger.
+    Attempts that run as they should are only counted, and so are those that have ended well and
+    only have to be cleared up. Nothing is looked at but the ledger.
 
     Args:
-        all_: Show also what runs as it should.
+        all_: Show those too.
         common: Options of every command.
     """
     async with open_existing(common) as ledger:
@@ -56,20 +60,59 @@ async def owed(
                 }
             )
             return OK
+        finished = [] if all_ else [debt for debt in shown if _is_finished(debt)]
         for debt in shown:
-            put(_render(debt, now) + "\n")
+            if debt not in finished:
+                put(_render(debt, now) + "\n")
+        if finished:
+            them = "it" if len(finished) == 1 else "them"
+            recover = hint("recover", None, url=ledger.url)
+            put(f"{len(finished)} finished; `{recover}` clears {them} up\n")
         put(_summary(len(shown), hidden, ledger.url))
     return OK
 
 
 async def _judge_all(ledger: Ledger, now: datetime) -> list[Debt | Unreadable]:
-    witness, check = HostWitness(), hint("ledger check", None, url=ledger.url)
-    return [
-        Unreadable(work=work, reason=f"its record is unreadable: {work.seen}", advice=f"`{check}`")
-        if isinstance(work, UnreadableWork)
-        else judge(work, witness, now, ledger.url)
-        for work in await list_entries(ledger)
-    ]
+    witness, check = HostWitness(), f"`{hint('ledger check', None, url=ledger.url)}`"
+    providers = frozenset(open_providers(ledger))
+    debts: list[Debt | Unreadable] = []
+    for work in await list_entries(ledger):
+        if isinstance(work, UnreadableWork):
+            seen = f"its record is unreadable: {work.seen}"
+            debts.append(Unreadable(work=work, reason=seen, advice=check))
+            continue
+        is_submitted = await _is_submitted(ledger, work.execution_id)
+        debts.append(
+            judge(
+                work,
+                witness,
+                now,
+                ledger.url,
+                is_submitted=is_submitted,
+                providers=providers,
+            )
+        )
+    return debts
+
+
+async def _is_submitted(ledger: Ledger, execution_id: str) -> bool:
+    try:
+        execution = await ledger.get_execution(execution_id=execution_id)
+    except CorruptRecordError:  # a submission that cannot be read is one
+        return True
+    return execution is not None and execution.submitted_at is not None
+
+
+def _is_finished(debt: Debt | Unreadable) -> bool:
+    """Tell whether its answer is in and nothing speaks against clearing it up."""
+    return (
+        isinstance(debt, Debt)
+        and debt.work.kind == "reclamation"
+        and debt.work.failure_count == 0
+        and debt.work.active
+        and debt.holder in ("nobody", "lapsed")
+        and debt.is_reachable
+    )
 
 
 def _document(debt: Debt | Unreadable) -> dict[str, object]:
@@ -77,6 +120,7 @@ def _document(debt: Debt | Unreadable) -> dict[str, object]:
         "work": debt.work,
         "holder": debt.holder,
         "isHealthy": debt.is_healthy,
+        "isReachable": debt.is_reachable,
         "reason": debt.reason,
         "advice": debt.advice,
     }
@@ -116,7 +160,7 @@ def _facts(debt: Debt, now: datetime) -> list[tuple[str, str]]:
 
 
 def _since(at: datetime, now: datetime) -> str:
-    return f"{render_clock(at)[:8]}Z ({render_relative(at, now=now)})"
+    return f"{describe_moment(at, now)} ({render_relative(at, now=now)})"
 
 
 def _summary(shown: int, hidden: int, url: str) -> str:

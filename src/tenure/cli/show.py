@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -13,7 +14,14 @@ from tenure.cli.opening import hint, open_existing
 from tenure.cli.options import Common
 from tenure.cli.table import render_facts, render_title
 from tenure.cli.timeline import read_whole_journal, render_timeline
-from tenure.cli.view import Sighting, describe_command, describe_end, document_of, sight
+from tenure.cli.view import (
+    Sighting,
+    describe_attempts,
+    describe_command,
+    describe_end,
+    document_of,
+    sight,
+)
 from tenure.cli.writing import formed, put, put_json
 from tenure.errors import InvalidInputError
 from tenure.ledger.ledger import Ledger
@@ -24,8 +32,13 @@ from tenure.model.json_value import JsonValue
 from tenure.model.open_work import ReclamationRecord
 from tenure.model.operation import ProviderOperationRecord
 from tenure.model.result import FailedResult
+from tenure.wire.attempt_folder import OUTPUT_FILE
 from tenure.wire.codec import to_json
+from tenure.wiring.ledgers import state_folder
+from tenure.wiring.providers import ATTEMPTS_FOLDER, open_providers
 from tenure.wiring.witness import HostWitness
+
+REFERENCE_LENGTH: Final = 100
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +93,7 @@ async def _find(ledger: Ledger, subject_id: str) -> ExecutionRecord:
         raise InvalidInputError(
             field="id",
             given=f"{subject_id!r}, which is not in ledger {ledger.url}",
-            allowed="the id of an execution or of an attempt, as `tenure ls` lists them",
+            allowed="the id of an execution or of an attempt",
         )
     return execution
 
@@ -89,8 +102,16 @@ async def _read(ledger: Ledger, execution: ExecutionRecord) -> ExecutionView:
     execution_id = execution.execution_id
     now, witness = await ledger.now(), HostWitness()
     journal = await read_whole_journal(ledger, execution_id=execution_id)
+    providers = frozenset(open_providers(ledger))
     debts = {
-        work.execution_attempt_id: judge(work, witness, now, ledger.url)
+        work.execution_attempt_id: judge(
+            work,
+            witness,
+            now,
+            ledger.url,
+            is_submitted=execution.submitted_at is not None,
+            providers=providers,
+        )
         for work in await list_all_open(ledger, execution_id=execution_id)
     }
     ids = dict.fromkeys(
@@ -167,7 +188,6 @@ def _render_execution(ledger: Ledger, view: ExecutionView) -> str:
         reason = "" if cancellation.reason is None else f": {cancellation.reason}"
         when = _when(cancellation.requested_at, view.now)
         asked = f"requested by {cancellation.requested_by}, {when}{reason}"
-    output = hint("wait", execution.execution_id, url=ledger.url) + " --output"
     timeout = None if execution.submission is None else execution.submission.attempt_timeout_ms
     facts = [
         ("state", sighting.state if end is None else describe_end(end, None)),
@@ -177,12 +197,37 @@ def _render_execution(ledger: Ledger, view: ExecutionView) -> str:
         ("timeout", "" if timeout is None else f"{timeout / 1000:g} s for an attempt"),
         ("cancellation", asked),
         ("ended", _when(execution.concluded_at, view.now)),
-        ("taken over", _when(execution.converged_at, view.now)),
+        ("converged", _when(execution.converged_at, view.now)),
         ("error", _error(sighting.settlement)),
-        ("output", f"`{output}`" if sighting.attempt is not None else ""),
+        ("attempts", describe_attempts(execution)),
+        ("next attempt", _when(execution.next_attempt_at, view.now)),
+        ("in doubt", _doubt(view)),
+        ("output", _output(ledger, sighting)),
         ("ledger", ledger.url),
     ]
     return f"{render_title(execution.execution_id)}\n{render_facts(facts)}"
+
+
+def _doubt(view: ExecutionView) -> str:
+    """Tell what stands in the way of an execution that has not ended."""
+    for attempt in view.attempts:
+        work = None if attempt.debt is None else attempt.debt.work
+        if work is not None and work.active and work.failure_count and work.last_failure:
+            return work.last_failure.summary
+    return ""
+
+
+def _output(ledger: Ledger, sighting: Sighting) -> str:
+    """Name the file of the output, where it is on this machine, and how to have it printed."""
+    if sighting.attempt is None:
+        return ""
+    mark = ledger.mark_of(sighting.attempt.execution_attempt_id)
+    path = state_folder() / ATTEMPTS_FOLDER / mark / OUTPUT_FILE
+    lines = [str(path)] if path.is_file() else []
+    if sighting.execution.submitted_at is not None:
+        command = hint("wait", sighting.execution.execution_id, url=ledger.url)
+        lines.append(f"`{command} --output`")
+    return "\n".join(lines)
 
 
 def _render_attempt(view: AttemptView, now: datetime) -> str:
@@ -225,7 +270,8 @@ def _reference(attempt: ExecutionAttemptRecord) -> str:
     from tenure.wire.json_text import dump_json  # noqa: PLC0415
 
     assert attempt.allocation_ref is not None
-    return dump_json(attempt.allocation_ref.provider_data)
+    text = dump_json(attempt.allocation_ref.provider_data)
+    return text if len(text) <= REFERENCE_LENGTH else f"{text[:REFERENCE_LENGTH]}… (--json: all)"
 
 
 def _reclamation(reclamation: ReclamationRecord, now: datetime) -> str:

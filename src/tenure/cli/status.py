@@ -9,7 +9,8 @@ import anyio
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
-from tenure.cli.duration import render_clock, render_span
+from tenure.cli.debt import describe_moment
+from tenure.cli.duration import render_span
 from tenure.cli.terminal import Terminal
 from tenure.cli.view import Sighting, sight
 from tenure.cli.writing import printable
@@ -71,9 +72,9 @@ def describe_status(
         if until is None:
             parts.append("held by nobody")
         elif until > now:
-            parts.append(f"lease until {render_clock(until)[:8]}Z")
+            parts.append(f"lease until {describe_moment(until, now)}")
         else:
-            parts.append(f"lease ran out at {render_clock(until)[:8]}Z")
+            parts.append(f"lease ran out at {describe_moment(until, now)}")
     return " · ".join(parts)
 
 

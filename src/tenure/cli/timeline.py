@@ -1,6 +1,7 @@
 """The journal as a timeline."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from tenure.cli.duration import render_clock, render_span
@@ -60,33 +61,48 @@ def render_timeline(entries: Sequence[JournalEntry]) -> str:
 
 def describe_event(entry: JournalEntry) -> str:
     """Name what happened, and how often."""
+    is_late = entry.event == "write-refused" and entry.detail.get("decision") == "resolved"
+    event = "came-late" if is_late else entry.event
     if entry.count == 1:
-        return entry.event
-    return f"{entry.event}, {entry.count} times until {render_clock(entry.last_at)}"
+        return event
+    return f"{event}, {entry.count} times until {render_clock(entry.last_at)}"
+
+
+def _describe_refusal(entry: JournalEntry) -> str:
+    """Tell a refused write: most come from two who were right at different times."""
+    operation = str(entry.detail.get("operation")).replace("-", " ")
+    why = {
+        "resolved": "that was settled already, and nothing was lost",
+        "stale": "somebody else holds the claim by now",
+    }.get(str(entry.detail.get("decision")), f"{entry.detail.get('decision')}")
+    return f"{operation}: {why}"
 
 
 def _describe_evidence(entry: JournalEntry) -> str:
+    if entry.event == "write-refused":
+        return _describe_refusal(entry)
     parts = []
     if entry.evidence is not None:
         code = "" if entry.evidence.code is None else f" [{entry.evidence.code}]"
         parts.append(f"{entry.evidence.summary}{code}")
     if entry.event not in _SAID_ABOVE:
         parts += [
-            f"{name}={_show(name, value)}"
+            f"{name}={_show(name, value, entry.at)}"
             for name, value in entry.detail.items()
             if value is not None and name not in _FOR_PROGRAMS
         ]
     return "; ".join(parts)
 
 
-def _show(name: str, value: JsonValue) -> str:
+def _show(name: str, value: JsonValue, at: datetime) -> str:
     text: str
     if not isinstance(value, str):
         text = dump_json(value)
     elif name.endswith("OwnerId") or name == "ownerId":
         text = describe_actor(value)
     elif name.endswith("At"):
-        text = value.partition("T")[2]
+        day, _, clock = value.partition("T")
+        text = clock if day == at.date().isoformat() else value
     else:
         text = value
     return text if len(text) <= _SHOWN_LENGTH else text[:_SHOWN_LENGTH] + "…"

@@ -134,6 +134,15 @@ def describe_command(execution: ExecutionRecord) -> str:
     return shlex.join(map(str, command))
 
 
+def describe_attempts(execution: ExecutionRecord) -> str:
+    """Tell how many attempts were made, of how many; nothing where one is all there may be."""
+    submission = execution.submission
+    most = 1 if submission is None else submission.attempts_max
+    if max(most, execution.attempt_count) <= 1:
+        return ""
+    return f"{execution.attempt_count} of {most}" if most > 1 else str(execution.attempt_count)
+
+
 def document_of(
     ledger: Ledger, sighting: Sighting, evidence: BoundedRecoveryEvidence | None = None
 ) -> dict[str, JsonValue]:
