@@ -22,7 +22,7 @@ from tenure.stores.sqlite.connection import (
 from tenure.stores.sqlite.fault import opening_fault
 from tenure.stores.sqlite.file import LedgerFile
 from tenure.stores.sqlite.header import Header, read_header
-from tenure.stores.sqlite.path import Made, check_access
+from tenure.stores.sqlite.path import Made, check_access, resolve
 from tenure.stores.sqlite.reader import Reader
 from tenure.stores.sqlite.schema import (
     check_schema,
@@ -100,7 +100,7 @@ def _close_all(writers: Sequence[Writer]) -> None:
 def _open_writer(request: _Request) -> Writer:
     check_driver(request.name)
     with _opening_faults(request.name):
-        path = Path(os.path.realpath(request.path))
+        path = resolve(request.path, request.name)
         location = Location(
             path=str(path), name=request.name, busy_timeout_seconds=request.busy_timeout_seconds
         )

@@ -12,6 +12,43 @@ from tenure.errors import LedgerOpenError
 
 _FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
+_PATH_BYTES_MAX: Final = 512
+"""Longest path that SQLite opens."""
+_NAME_BYTES_MAX: Final = 255
+_LONGEST_SUFFIX: Final = "-journal"
+"""What SQLite appends for the files beside a ledger."""
+
+
+def resolve(path: str, name: str) -> Path:
+    """Follow links, and refuse what can never be a ledger's path, before anything is made.
+
+    Raises:
+        LedgerOpenError: it holds NUL, is no Unicode text, or is too long.
+    """
+    try:
+        real = os.path.realpath(path)
+        seen = _excess(real)
+        if not seen:
+            return Path(real)
+    except UnicodeEncodeError:
+        seen = "the path is not Unicode text"
+    except ValueError:
+        seen = "the path holds a NUL character"
+    advice = "give another path"
+    raise LedgerOpenError(ledger=name, reason="inaccessible", seen=seen, advice=advice)
+
+
+def _excess(path: str) -> str:
+    """Say what is too long for a path, or nothing."""
+    longest = (path + _LONGEST_SUFFIX).encode("utf-8", "strict")
+    if b"\0" in longest:
+        raise ValueError
+    if len(longest) > _PATH_BYTES_MAX:
+        allowed = _PATH_BYTES_MAX - len(_LONGEST_SUFFIX)
+        return f"the path is longer than the {allowed} bytes that SQLite takes"
+    if max(map(len, longest.split(b"/"))) > _NAME_BYTES_MAX:
+        return f"a name in the path is too long for the file system, with {_LONGEST_SUFFIX!r}"
+    return ""
 
 
 class Made:

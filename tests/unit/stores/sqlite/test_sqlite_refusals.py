@@ -62,11 +62,49 @@ async def test_what_is_no_regular_file_is_refused(path: Path) -> None:
     assert caught.value.reason == "inaccessible"
 
 
-@pytest.mark.parametrize("bad", ["a\0b", "f" * 300, "\ud800"])
-async def test_a_path_that_cannot_be_is_refused(tmp_path: Path, bad: str) -> None:
-    with pytest.raises(LedgerOpenError) as caught:
+@pytest.mark.parametrize(
+    ("bad", "seen"),
+    [
+        ("a\0b", "NUL"),
+        ("new/a\0b", "NUL"),
+        ("\ud800", "Unicode"),
+        ("d\udcff/x", "Unicode"),
+        ("f" * 248, "a name"),
+        ("new/" + "é" * 124, "a name"),
+        (f"{'f' * 256}/new/x", "a name"),
+        ("new/" * 130 + "x", "longer"),
+        ("new/" * 2000 + "x", "longer"),
+    ],
+)
+async def test_a_path_that_cannot_be_is_refused(tmp_path: Path, bad: str, seen: str) -> None:
+    with (
+        patch("os.mknod", side_effect=AssertionError),
+        patch("pathlib.Path.mkdir", side_effect=AssertionError),
+        pytest.raises(LedgerOpenError, match=seen) as caught,
+    ):
         await open_sqlite_store(f"{tmp_path}/{bad}", name="sqlite:ledger.db")
     assert caught.value.reason == "inaccessible"
+    assert names_in(tmp_path) == []
+
+
+async def test_the_longest_paths_are_fine(tmp_path: Path) -> None:
+    long = "f" * (504 - len(os.fsencode(tmp_path)) - 249)
+    for path in (tmp_path / ("f" * 247), tmp_path / long[1:200] / long[200:] / ("é" * 123 + "a")):
+        store = await open_sqlite_store(str(path), name="sqlite:ledger.db")
+        await store.aclose()
+
+
+@pytest.mark.parametrize("broken", ["connect", "read_header", "check_access"])
+@pytest.mark.parametrize("error", [ValueError, OSError, RecursionError])
+async def test_a_creation_that_fails_takes_back_what_it_made(
+    tmp_path: Path, broken: str, error: type[Exception]
+) -> None:
+    path = tmp_path / "new" / "er" / "ledger.db"
+    with (
+        patch(f"tenure.stores.sqlite.opening.{broken}", side_effect=error),
+        pytest.raises((LedgerOpenError, error)),
+    ):
+        await open_sqlite_store(str(path), name="sqlite:ledger.db")
     assert names_in(tmp_path) == []
 
 
