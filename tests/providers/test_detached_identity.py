@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.providers.conftest import Started, World, until
+from tests.providers.conftest import BEGUN_AT, Started, World, until
 
-from tenure.machine import is_held
+from tenure.machine import identify, is_held, make_private_folder
 from tenure.model.allocation import ProviderAllocationRef
-from tenure.ports.provider import Gone, Running, Undetermined
+from tenure.model.json_value import JsonValue
+from tenure.ports.provider import Found, Gone, Running, Undetermined
 
 # Grandchildren that are hard to end: another session, orphans, deaf to SIGTERM.
 STUBBORN = """
@@ -72,7 +74,7 @@ def was_reaped(pid: int) -> bool:
     return False
 
 
-def altered(started: Started, **changes: object) -> Started:
+def altered(started: Started, **changes: JsonValue) -> Started:
     data = dict(started.ref.provider_data)
     agent = data["agent"]
     assert isinstance(agent, dict)
@@ -141,6 +143,115 @@ async def test_what_outlives_a_finished_agent_is_seen_and_ended(world: World) ->
     assert isinstance(await world.terminate(started), Gone)
 
 
+async def test_a_termination_says_how_many_it_had_to_end(world: World) -> None:
+    started = await world.start(["sh", "-c", "setsid sleep 300 & setsid sleep 301 & echo $!"])
+    await until(world.commits)
+    await until(lambda: len(world.bearers(started.mark)) == 2)
+    gone = await world.terminate(started)
+    assert isinstance(gone, Gone)
+    told = "2 processes that the command left behind were ended; the agent is dead, "
+    assert gone.evidence.summary.startswith(told)
+    again = await world.terminate(started)
+    assert isinstance(again, Gone)
+    assert again.evidence.summary.startswith("the agent is dead, ")
+
+
+SHEDDING = "env -i sleep 404 & echo ready; sleep 403"
+
+
+@pytest.mark.parametrize("loss", ["folder deleted", "lock deleted", "lock replaced"])
+async def test_who_shed_the_mark_is_betrayed_by_a_lock_that_was_lost(
+    world: World, loss: str
+) -> None:
+    started = await world.start(["sh", "-c", SHEDDING])
+    await world.until_output(started, "ready")
+    await until(lambda: len(world.bearers(started.mark)) == 3)
+    folder = world.root / started.mark
+    if loss == "folder deleted":
+        shutil.rmtree(folder)
+    else:
+        (folder / "lock").unlink()
+    if loss == "lock replaced":
+        (folder / "lock").touch()
+    for pid in world.bearers(started.mark):
+        os.kill(pid, signal.SIGKILL)
+    await until(lambda: world.bearers(started.mark) == ())
+    seen = await world.inspect(started)
+    assert isinstance(seen, Running), seen
+    assert seen.worker == "dead"
+    gone = await world.terminate(started)
+    assert isinstance(gone, Gone), gone
+    assert gone.evidence.summary.startswith("1 process that the command left behind was ended; ")
+
+
+async def test_an_agent_that_is_found_without_its_folder_betrays_its_lock(world: World) -> None:
+    started = await world.start(["sh", "-c", SHEDDING])
+    await world.until_output(started, "ready")
+    await until(lambda: len(world.bearers(started.mark)) == 3)
+    shutil.rmtree(world.root)
+    found = await world.recovery.discover(mark=started.mark, begun_at=BEGUN_AT)
+    assert isinstance(found, Found)
+    assert found.allocation_ref == started.ref
+
+
+async def test_the_lock_of_another_attempt_is_not_taken_for_a_lost_one(world: World) -> None:
+    ended, other = await world.start(["true"]), await world.start(["sleep", "300"])
+    await world.until_gone(ended)
+    data = {**ended.ref.provider_data, "lock": other.ref.provider_data["lock"]}  # used again
+    ref = ProviderAllocationRef(provider_id="detached", provider_data=data)
+    assert isinstance(await world.terminate(replace(ended, ref=ref)), Gone)
+    seen = await world.inspect(other)
+    assert isinstance(seen, Running)
+    assert seen.worker == "alive"
+
+
+def plant(world: World, mark: str, process: subprocess.Popen[bytes]) -> None:
+    """Name an innocent process as an agent."""
+    make_private_folder(world.root)
+    make_private_folder(world.root / mark)
+    identity = identify(process.pid)
+    assert identity is not None
+    (world.root / mark / "agent.json").write_text(json.dumps(identity.to_json()))
+
+
+async def test_a_stranger_whom_a_file_calls_the_agent_is_left_alone(world: World) -> None:
+    mark = world.new_mark()
+    with start_stranger() as stranger:
+        plant(world, mark, stranger)
+        found = await world.recovery.discover(mark=mark, begun_at=BEGUN_AT)
+        assert isinstance(found, Found)
+        assert found.allocation_ref.provider_data["agent"] is None
+        assert isinstance(await world.terminate(Started(mark, found.allocation_ref)), Gone)
+        assert stranger.poll() is None
+        stranger.communicate()
+
+
+async def test_a_stranger_whom_a_reference_calls_the_agent_is_left_alone(world: World) -> None:
+    started = await world.start(["true"])
+    await world.until_gone(started)
+    with start_stranger() as stranger:
+        identity = identify(stranger.pid)
+        assert identity is not None
+        planted = altered(started, **identity.to_json())
+        assert isinstance(await world.inspect(planted), Gone)
+        assert isinstance(await world.terminate(planted), Gone)
+        assert stranger.poll() is None
+        stranger.communicate()
+
+
+async def test_an_agent_is_found_though_a_file_names_a_stranger(world: World) -> None:
+    started = await world.start(["sleep", "300"])
+    await until(lambda: len(world.bearers(started.mark)) == 2)
+    with start_stranger() as stranger:
+        plant(world, started.mark, stranger)
+        found = await world.recovery.discover(mark=started.mark, begun_at=BEGUN_AT)
+        assert isinstance(found, Found)
+        assert found.allocation_ref == started.ref
+        assert isinstance(await world.terminate(Started(started.mark, found.allocation_ref)), Gone)
+        assert stranger.poll() is None
+        stranger.communicate()
+
+
 async def test_a_bystander_who_reads_the_lock_is_left_alone(world: World) -> None:
     started = await world.start(["sleep", "300"])
     lock = world.root / started.mark / "lock"
@@ -185,7 +296,7 @@ async def test_another_boot_of_this_machine_is_gone(world: World) -> None:
 
 @pytest.mark.parametrize("change", [{"machineId": "0" * 16}, {"pidNamespace": 1}])
 async def test_what_is_out_of_reach_is_not_judged_and_not_signalled(
-    world: World, change: dict[str, object]
+    world: World, change: dict[str, JsonValue]
 ) -> None:
     started = await world.start(["sleep", "300"])
     elsewhere = altered(started, **change)

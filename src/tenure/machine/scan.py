@@ -9,6 +9,8 @@ parent's environment; a program may be started with a cleared environment, or wr
 
 import os
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -20,6 +22,9 @@ from tenure.machine.procfs import ETC, PROC, ProcessStat, read_mounts, read_stat
 
 ROUNDS_MAX: Final = 32
 """Listings of /proc until one must have shown nothing new."""
+LOOKS_MAX: Final = 50
+LOOK_SECONDS: Final = 0.002
+"""How often, and how long apart, one process is looked at that is just being executed."""
 
 _READ_BYTES: Final = 262_144
 _PTRACE_CAPABILITY: Final = 1 << 19
@@ -34,14 +39,16 @@ class Scan:
     """What one scan saw."""
 
     found: tuple[ProcessIdentity, ...]
-    """The bearers of the entry, by number; some may have ended since."""
+    """Who has what was looked for, by number; some may have ended since."""
     complete: bool
-    """Whether every process that could bear the entry was read; False proves no absence."""
+    """Whether every process that could have it was read; False proves no absence."""
     unreadable: tuple[int, ...]
-    """Numbers of the processes that could bear it and could not be read."""
+    """Numbers of the processes that could have it and could not be read."""
 
 
-class _Look(Enum):
+class Look(Enum):
+    """What one look at one process gave that is not what was looked for."""
+
     WITHOUT = "without"
     UNREADABLE = "unreadable"
     UNSETTLED = "unsettled"
@@ -92,22 +99,68 @@ def processes_with_environment(
     """
     wanted = _Wanted(entry=_entry(name, value), since_ticks=since_ticks)
     host = read_host(proc_root=proc_root, etc_root=etc_root)
-    settled: dict[int, ProcessIdentity | _Look] = {}
+    return scan_processes(lambda pid: _look(pid, wanted, host, proc_root), proc_root=proc_root)
+
+
+def bears_environment(
+    process: ProcessIdentity, name: str, value: str, *, proc_root: Path = PROC, etc_root: Path = ETC
+) -> bool | None:
+    """Say whether exactly this process was executed with `name=value`.
+
+    Returns:
+        None when that cannot be read, or the process has ended.
+
+    Raises:
+        ValueError: as for a scan.
+        OSError: the host's facts cannot be read.
+    """
+    entry = _entry(name, value)
+    host = read_host(proc_root=proc_root, etc_root=etc_root)
+    for _ in range(LOOKS_MAX):
+        try:
+            environment = _read_environment(process.pid, proc_root)
+            after = read_stat(process.pid, proc_root=proc_root)
+        except OSError:
+            return None
+        # The number is older than the call, so a match after the reading is one before it as well.
+        if (
+            after is None
+            or after.is_finished
+            or start_on_host(after, host=host) != (process.start_ticks)
+        ):
+            return None
+        if entry in environment.split(b"\0"):
+            return True
+        if not _was_replaced(environment, after):
+            return False
+        time.sleep(LOOK_SECONDS)
+    return None
+
+
+def scan_processes(
+    look: Callable[[int], ProcessIdentity | Look], *, proc_root: Path = PROC
+) -> Scan:
+    """Look at each process once, until a listing shows nobody new and everybody is settled.
+
+    Raises:
+        OSError: the listing cannot be read, or what `look` raises.
+    """
+    settled: dict[int, ProcessIdentity | Look] = {}
     unsettled: set[int] = set()
     for _ in range(ROUNDS_MAX):
         new = _list_pids(proc_root) - settled.keys()
         if not new:
             return _scan(settled, complete=not _hides_processes(proc_root))
-        looks = {pid: _look(pid, wanted, host, proc_root) for pid in sorted(new)}
-        unsettled = {pid for pid, look in looks.items() if look is _Look.UNSETTLED}
-        settled |= {pid: look for pid, look in looks.items() if pid not in unsettled}
-    settled |= dict.fromkeys(unsettled, _Look.UNREADABLE)
+        looks = {pid: look(pid) for pid in sorted(new)}
+        unsettled = {pid for pid, seen in looks.items() if seen is Look.UNSETTLED}
+        settled |= {pid: seen for pid, seen in looks.items() if pid not in unsettled}
+    settled |= dict.fromkeys(unsettled, Look.UNREADABLE)
     return _scan(settled, complete=False)
 
 
-def _scan(settled: dict[int, ProcessIdentity | _Look], *, complete: bool) -> Scan:
+def _scan(settled: dict[int, ProcessIdentity | Look], *, complete: bool) -> Scan:
     looks = sorted(settled.items())
-    unreadable = tuple(pid for pid, look in looks if look is _Look.UNREADABLE)
+    unreadable = tuple(pid for pid, look in looks if look is Look.UNREADABLE)
     return Scan(
         found=tuple(look for _, look in looks if isinstance(look, ProcessIdentity)),
         complete=complete and not unreadable,
@@ -127,22 +180,22 @@ def _list_pids(proc_root: Path) -> set[int]:
     return {int(name) for name in names if re.fullmatch(r"[1-9][0-9]*", name)}
 
 
-def _look(pid: int, wanted: _Wanted, host: Host, proc_root: Path) -> ProcessIdentity | _Look:
+def _look(pid: int, wanted: _Wanted, host: Host, proc_root: Path) -> ProcessIdentity | Look:
     try:
         before = read_stat(pid, proc_root=proc_root)
         if before is not None and _cannot_bear(before, wanted, host):
-            return _Look.WITHOUT
+            return Look.WITHOUT
         environment = _read_environment(pid, proc_root)
         after = read_stat(pid, proc_root=proc_root)
     except PermissionError:
-        return _Look.UNREADABLE if _may_be_ours(pid, proc_root) else _Look.WITHOUT
+        return Look.UNREADABLE if may_be_ours(pid, proc_root) else Look.WITHOUT
     except (FileNotFoundError, ProcessLookupError):
-        return _Look.UNSETTLED
+        return Look.UNSETTLED
     if before is None or after is None or after.start_ticks != before.start_ticks:
-        return _Look.UNSETTLED
+        return Look.UNSETTLED
     if wanted.entry in environment.split(b"\0"):
         return identity_from_stat(pid, after, host=host)
-    return _Look.UNSETTLED if _was_replaced(environment, after) else _Look.WITHOUT
+    return Look.UNSETTLED if _was_replaced(environment, after) else Look.WITHOUT
 
 
 def _cannot_bear(stat: ProcessStat, wanted: _Wanted, host: Host) -> bool:
@@ -168,7 +221,8 @@ def _read_environment(pid: int, proc_root: Path) -> bytes:
         os.close(descriptor)
 
 
-def _may_be_ours(pid: int, proc_root: Path) -> bool:
+def may_be_ours(pid: int, proc_root: Path) -> bool:
+    """Whether a process that may not be read runs under any of our user ids."""
     if pid == _FIRST_PID:
         return False
     # The folder's owner does not tell: that of an undumpable process belongs to root.

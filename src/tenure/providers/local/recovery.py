@@ -13,12 +13,12 @@ from anyio import to_thread
 from tenure.machine import Dead, DeathProof, Unknown, boottime_ms, observe
 from tenure.model.allocation import ProviderAllocationRef
 from tenure.model.evidence import BoundedRecoveryEvidence, make_evidence
-from tenure.ports.provider import Discovery, Inspection, SpooledOutcome, Undetermined
+from tenure.ports.provider import Discovery, Gone, Inspection, SpooledOutcome, Undetermined
 from tenure.providers.local.folder import AttemptFolder
 from tenure.providers.local.launch import Children
 from tenure.providers.local.reference import Allocation, Form
-from tenure.providers.local.termination import ask_agent, kill_everything, let_keeper_end
-from tenure.providers.local.witness import UNREADABLE, Evidence, Witness
+from tenure.providers.local.termination import Ended, ask_agent, kill_everything, let_keeper_end
+from tenure.providers.local.witness import PROVEN_GONE, UNREADABLE, Evidence, Witness
 from tenure.wire.spool import SpoolDefect
 
 KEEPER_SECONDS: Final = 5.0
@@ -79,12 +79,13 @@ class LocalRecovery:
         allocation = self._parse(allocation_ref)
         if isinstance(allocation, ValueError):
             return await self._doubt(f"the reference: {allocation}")
-        if _is_within_reach(allocation):
-            try:
-                await self._end(mark, allocation)
-            except OSError as exc:
-                return await self._doubt(f"cannot look: {exc}")
-        return await self._inspect(mark, allocation)
+        if not _is_within_reach(allocation):
+            return await self._inspect(mark, allocation)
+        try:
+            ended = await self._end(mark, allocation)
+        except OSError as exc:
+            return await self._doubt(f"cannot look: {exc}")
+        return self._told(await self._inspect(mark, allocation), ended)
 
     async def spooled_outcome(self, *, mark: str) -> SpooledOutcome | None:
         """Read the spool. One that cannot be trusted is reported to the log and is no outcome.
@@ -113,12 +114,30 @@ class LocalRecovery:
         """
         await to_thread.run_sync(AttemptFolder(self._root, mark).remove_outcome)
 
-    async def _end(self, mark: str, allocation: Allocation) -> None:
-        if allocation.agent is not None:
-            await ask_agent(allocation.agent, grace_seconds=self._grace_seconds)
+    async def _end(self, mark: str, allocation: Allocation) -> Ended:
+        await ask_agent(mark, allocation, grace_seconds=self._grace_seconds)
         if self._form.is_kept:
             await let_keeper_end(mark, allocation, seconds=KEEPER_SECONDS)
-        await kill_everything(mark, allocation)
+        return await kill_everything(mark, allocation)
+
+    def _told(self, seen: Inspection, ended: Ended) -> Inspection:
+        """Say also what had to be killed, so that nobody is surprised by what is missing."""
+        if not isinstance(seen, Gone) or not ended.others:
+            return seen
+        processes = "1 process" if ended.others == 1 else f"{ended.others} processes"
+        verb = "was" if ended.others == 1 else "were"
+        told = f"{processes} that the command left behind {verb} ended"
+        if ended.agent:
+            told = f"the agent did not end in time and was killed, and {processes} with it"
+        old = seen.evidence
+        return Gone(
+            evidence=make_evidence(
+                source=old.source,
+                summary=f"{told}; {old.summary}",
+                observed_at=old.observed_at,
+                code=PROVEN_GONE,
+            )
+        )
 
     async def _inspect(self, mark: str, allocation: Allocation) -> Inspection:
         witness = self._witness(mark, await self._now())

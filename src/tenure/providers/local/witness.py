@@ -5,10 +5,8 @@ and exec, where a look at processes sees nothing. The folder's files say what th
 for the mark is the last resort, when somebody deleted the folder under a living agent.
 """
 
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -17,6 +15,7 @@ from tenure.machine import (
     Alive,
     Dead,
     DeathProof,
+    FileInode,
     HeldLock,
     ProcessIdentity,
     Scan,
@@ -25,7 +24,7 @@ from tenure.machine import (
     observe,
     processes_with_environment,
 )
-from tenure.machine.procfs import read_stat
+from tenure.machine.inheritor import lock_holders
 from tenure.model.evidence import (
     AMBIGUOUS_ALLOCATION_MATCH,
     EXHAUSTIVE_SEARCH_UNAVAILABLE,
@@ -41,11 +40,15 @@ from tenure.ports.provider import (
     Running,
     Undetermined,
 )
+from tenure.providers.local.belonging import Belonging, belonging, is_lock_of
 from tenure.providers.local.folder import AttemptFolder
-from tenure.providers.local.launch import AGENT_MODULE
 from tenure.providers.local.reference import Allocation, Form, Keeper
+from tenure.providers.local.stray import inherited_lock, tell_apart
 from tenure.wire import attempt_folder
 from tenure.wire.attempt_folder import LockIdentity
+
+_RUNNING: Final = frozenset({Belonging.OURS, Belonging.UNKNOWN})
+"""A recorded process that may not be read is still the one of its number and start."""
 
 Evidence: TypeAlias = Callable[[str, str], BoundedRecoveryEvidence]
 """Makes evidence of a summary and a code, observed when the look began."""
@@ -79,7 +82,7 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
             self.folder.make()
             lock = self.folder.lock()
             if lock is None:
-                return self._discover_locked()
+                return self._discover_locked(since_ticks)
             with lock:
                 return self._discover_free(lock, since_ticks)
         except (OSError, ValueError) as exc:
@@ -87,27 +90,27 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
 
     def inspect(self, allocation: Allocation) -> Inspection:
         """See what is left of an allocation."""
-        seen = None if allocation.agent is None else observe(allocation.agent)
-        match seen:
-            case Alive():
-                return self._running("the agent runs", RUNNING, is_alive=True)
-            case Unknown(reason, detail):
-                summary = f"nothing is known of the agent: {reason} {detail}".strip()
-                return self._doubt(summary, OUT_OF_REACH)
-            case Dead(DeathProof.OTHER_BOOT):
-                return self._gone("the machine was booted since; nothing of the agent is left")
-            case Dead() | None:
-                try:
+        agent = allocation.agent
+        try:
+            match None if agent is None else observe(agent):
+                case Unknown(reason, detail):
+                    summary = f"nothing is known of the agent: {reason} {detail}".strip()
+                    return self._doubt(summary, OUT_OF_REACH)
+                case Dead(DeathProof.OTHER_BOOT):
+                    return self._gone("the machine was booted since; nothing of the agent is left")
+                case Alive() if agent and self._whose(agent, allocation.lock) in _RUNNING:
+                    return self._running("the agent runs", RUNNING, is_alive=True)
+                case _:
                     return self._inspect_leftovers(allocation)
-                except OSError as exc:
-                    return self._doubt(f"cannot look: {exc}", UNREADABLE)
+        except OSError as exc:
+            return self._doubt(f"cannot look: {exc}", UNREADABLE)
 
-    def _discover_locked(self) -> Discovery:
+    def _discover_locked(self, since_ticks: int) -> Discovery:
         agent = self.folder.read_agent()
         if agent is None:
             summary = "the lock is held and no agent has said who it is: one may be starting"
             return self._doubt(summary, STARTING)
-        return self._found_in_folder(agent, "the lock is held, its agent is known")
+        return self._found_in_folder(agent, "the lock is held, its agent is known", since_ticks)
 
     def _discover_free(self, lock: HeldLock, since_ticks: int) -> Discovery:
         agent = self.folder.read_agent()
@@ -116,14 +119,14 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
             summary = "there are an agent and a tombstone, which exclude each other"
             return self._doubt(summary, UNREADABLE)
         if agent is not None:
-            return self._found_in_folder(agent, "an agent was started and has ended")
+            return self._found_in_folder(agent, "an agent was started and has ended", since_ticks)
         if has_tombstone:
             return self._absent(
                 "the lock is free, no agent ever was, a tombstone refuses any later one"
             )
         seen = scan(self.mark, since_ticks)
         if seen.found:
-            return self._discover_strays(seen)
+            return self._discover_strays(seen, lock=None, where="their folder is lost")
         if not seen.complete and not self._is_call_over(lock):
             summary = f"no trace of a call, and {len(seen.unreadable)} processes could not be read"
             return self._doubt(summary, EXHAUSTIVE_SEARCH_UNAVAILABLE)
@@ -140,16 +143,17 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
         taken = None if request is None else request.lock
         return taken == LockIdentity(device=lock.inode.device, inode=lock.inode.inode)
 
-    def _discover_strays(self, seen: Scan) -> Discovery:
-        agents, keepers = _tell_apart(seen, is_kept=self.form.is_kept)
+    def _discover_strays(self, seen: Scan, *, lock: FileInode | None, where: str) -> Discovery:
+        agents, keepers = tell_apart(seen, is_kept=self.form.is_kept)
         if len(agents) > 1 or len(keepers) > 1:
-            summary = f"{len(agents)} agents carry the mark, and their folder is lost"
+            summary = f"{len(agents)} agents carry the mark, and {where}"
             return self._doubt(summary, AMBIGUOUS_ALLOCATION_MATCH)
         keeper = Keeper(process=keepers[0], isolation=None) if keepers else None
-        allocation = Allocation(agent=agents[0] if agents else None, lock=None, keeper=keeper)
-        return self._found(
-            allocation, "the folder is lost, processes that carry the mark were found"
-        )
+        agent = agents[0] if agents else None
+        if lock is None and agent is not None:
+            lock = inherited_lock(agent)
+        allocation = Allocation(agent=agent, lock=lock, keeper=keeper)
+        return self._found(allocation, f"processes that carry the mark were found, and {where}")
 
     def _inspect_leftovers(self, allocation: Allocation) -> Inspection:
         seen = scan(self.mark, allocation.since_ticks)
@@ -160,19 +164,60 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
             summary = f"the agent is dead, {len(seen.unreadable)} processes could not be read"
             return self._doubt(summary, EXHAUSTIVE_SEARCH_UNAVAILABLE)
         # The lock last: whoever sheds the mark while being looked for still holds it.
-        if allocation.lock is not None and self.folder.lock_inode() == allocation.lock:
-            held = is_held(self.folder.path / attempt_folder.LOCK_FILE, allocation.lock)
-            if held is None:
-                return self._doubt("the lock cannot be examined", UNREADABLE)
-            if held:
-                summary = "the agent is dead, something that it started still holds its lock"
-                return self._running(summary, LEFTOVERS, is_alive=False)
+        return self._inspect_lock(allocation)
+
+    def _inspect_lock(self, allocation: Allocation) -> Inspection:
+        if allocation.lock is None:
+            return self._gone("the agent is dead, no process carries its mark, its lock is unknown")
+        if self.folder.lock_inode() != allocation.lock:
+            return self._inspect_lost_lock(allocation.lock, allocation.since_ticks)
+        held = is_held(self.folder.path / attempt_folder.LOCK_FILE, allocation.lock)
+        if held is None:
+            return self._doubt("the lock cannot be examined", UNREADABLE)
+        if held:
+            summary = "the agent is dead, something that it started still holds its lock"
+            return self._running(summary, LEFTOVERS, is_alive=False)
         return self._gone("the agent is dead, no process carries its mark, nobody holds its lock")
 
-    def _found_in_folder(self, agent: ProcessIdentity, summary: str) -> Found:
+    def _inspect_lost_lock(self, lock: FileInode, since_ticks: int) -> Inspection:
+        """Look for those who hold a lock whose file was deleted or replaced."""
+        lost = "the agent is dead, its lock's file was deleted or replaced"
+        seen = lock_holders(lock, is_name=is_lock_of(self.mark), since_ticks=since_ticks)
+        if seen.found:
+            summary = f"{lost}, {len(seen.found)} processes hold it"
+            return self._running(summary, LEFTOVERS, is_alive=False)
+        if not seen.complete:
+            summary = f"{lost}, {len(seen.unreadable)} processes could not be read"
+            return self._doubt(summary, EXHAUSTIVE_SEARCH_UNAVAILABLE)
+        return self._gone(f"{lost}, no process carries its mark, nobody holds its lock")
+
+    def _found_in_folder(self, agent: ProcessIdentity, summary: str, since_ticks: int) -> Discovery:
+        """Take the folder's word for who the agent is, unless what is seen is against it."""
         keeper = self.folder.read_keeper() if self.form.is_kept else None
         lock = self.folder.lock_inode()
+        named = [agent] if keeper is None else [agent, keeper.process]
+        whose = {self._whose(process, lock) for process in named}
+        if Belonging.STRANGER in whose:
+            return self._found_by_mark(lock, since_ticks)
+        if Belonging.UNKNOWN in whose:
+            summary = "the folder names a process of which it cannot be seen whose it is"
+            return self._doubt(summary, UNREADABLE)
         return self._found(Allocation(agent=agent, lock=lock, keeper=keeper), summary)
+
+    def _found_by_mark(self, lock: FileInode | None, since_ticks: int) -> Discovery:
+        where = "their folder names a stranger as agent or keeper"
+        seen = scan(self.mark, since_ticks)
+        if seen.found:
+            return self._discover_strays(seen, lock=lock, where=where)
+        return self._found(Allocation(agent=None, lock=lock), f"no agent was found, and {where}")
+
+    def _whose(self, process: ProcessIdentity, lock: FileInode | None) -> Belonging | None:
+        """Tell whose a process is; None when it does not live, or nothing can be known of it."""
+        if not isinstance(observe(process), Alive):
+            return None
+        whose = belonging(process, mark=self.mark, lock=lock)
+        has_ended = whose is Belonging.UNKNOWN and not isinstance(observe(process), Alive)
+        return None if has_ended else whose
 
     def _found(self, allocation: Allocation, summary: str) -> Found:
         reference = self.form.render(allocation)
@@ -208,37 +253,3 @@ def scan(mark: str, since_ticks: int) -> Scan:
         time.sleep(REPEAT_SECONDS)
         seen = processes_with_environment(variable, mark, since_ticks=since_ticks)
     return seen
-
-
-def _tell_apart(
-    seen: Scan, *, is_kept: bool
-) -> tuple[list[ProcessIdentity], list[ProcessIdentity]]:
-    """Tell agents and keepers from what they started, which may look the same before its exec."""
-    candidates = {found.pid: found for found in seen.found if _is_agent(found)}
-    parents = {pid: _parent(pid) for pid in candidates}
-    tops = [found for pid, found in candidates.items() if parents[pid] not in candidates]
-    if not is_kept:
-        return tops, []
-    below = {top.pid for top in tops}
-    agents = [found for pid, found in candidates.items() if parents[pid] in below]
-    return agents, tops
-
-
-def _parent(pid: int) -> int | None:
-    try:
-        stat = read_stat(pid)
-    except OSError:
-        return None
-    return None if stat is None else stat.parent_pid
-
-
-def _is_agent(identity: ProcessIdentity) -> bool:
-    process = Path("/proc") / str(identity.pid)
-    try:
-        words = (process / "cmdline").read_bytes().split(b"\0")
-        entries = (process / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    prefix = os.fsencode(f"{attempt_folder.FOLDER_VARIABLE}=")
-    is_agent = AGENT_MODULE.encode() in words and any(e.startswith(prefix) for e in entries)
-    return is_agent and isinstance(observe(identity), Alive)
