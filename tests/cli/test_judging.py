@@ -3,15 +3,17 @@
 import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from tests.contract.values import Loose
 
-from tenure import OpenWork
+from tenure import OpenWork, make_evidence
 from tenure.cli.debt import Debt, describe_holder, judge
 from tenure.cli.opening import hint
 from tenure.ports.incarnation import IncarnationAlive, IncarnationObservation
+from tenure.remediation.spool import SPOOL_UNREADABLE
 
 NOW = datetime(2026, 11, 30, 14, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -96,6 +98,19 @@ def test_work_of_a_provider_that_is_not_here_is_told() -> None:
     assert not elsewhere.is_reachable
     assert "this process has no provider 'crane'" in elsewhere.reason
     assert "where there is that provider" in elsewhere.advice
+
+
+def test_what_stands_in_the_way_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENURE_STATE_DIR", str(tmp_path))
+    evidence = make_evidence(source="s", summary="x", observed_at=NOW, code=SPOOL_UNREADABLE)
+    doubted = {"failure_count": 1, "last_failure": evidence, "next_look_at": NOW - MINUTE}
+    assert judged(**doubted).advice.startswith("`tenure recover")
+    path = tmp_path / "attempts" / "m" / "outcome.json"
+    path.mkdir(parents=True)
+    assert judged(**doubted).advice.startswith(f"remove the folder {path}, which")
+    path.rmdir()
+    path.touch()
+    assert judged(**doubted).advice.startswith(f"make {path} readable, or remove it; then `tenure")
 
 
 def test_instant_of_another_day_has_its_date() -> None:

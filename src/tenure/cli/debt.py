@@ -8,10 +8,14 @@ import msgspec
 
 from tenure.cli.duration import render_clock, render_instant, render_relative
 from tenure.cli.names import describe_actor
-from tenure.cli.opening import hint
+from tenure.cli.opening import hint, quote
 from tenure.ledger.ledger import Ledger
 from tenure.model.open_work import OPEN_WORK_PAGE_MAX, OpenWork, UnreadableWork
 from tenure.ports.incarnation import IncarnationAlive, IncarnationDead, IncarnationWitness
+from tenure.remediation.spool import SPOOL_UNREADABLE
+from tenure.wire.attempt_folder import OUTCOME_FILE
+from tenure.wiring.ledgers import state_folder
+from tenure.wiring.providers import ATTEMPTS_FOLDER
 
 DEADLINE_GRACE: Final = timedelta(seconds=15)
 """How long after its deadline an attempt still counts as healthy: its agent is stopping it."""
@@ -91,6 +95,7 @@ def judge(
         reason = f"{reason}; this process has no provider {work.provider_id!r}"
         if holder != "alive":
             advice = "settle it where there is that provider, or through the port"
+    advice = _advice_to_unblock(work) + advice
     return Debt(
         work=work,
         holder=holder,
@@ -194,6 +199,18 @@ def _advice_to_look(work: OpenWork, url: str, *, is_submitted: bool) -> str:
     if is_submitted and work.active and work.kind == "operation":
         return f"{recover} or `{hint('wait', work.execution_id, url=url)}`"
     return recover
+
+
+def _advice_to_unblock(work: OpenWork) -> str:
+    """Say what has to be removed first, where a worker's outcome cannot be read on this machine."""
+    if work.last_failure is None or work.last_failure.code != SPOOL_UNREADABLE:
+        return ""
+    path = state_folder() / ATTEMPTS_FOLDER / work.mark / OUTCOME_FILE
+    if path.is_dir() and not path.is_symlink():
+        return f"remove the folder {quote(str(path))}, which stands in the place of a file; then "
+    if path.exists() or path.is_symlink():
+        return f"make {quote(str(path))} readable, or remove it; then "
+    return ""
 
 
 def _can_be_cancelled(work: OpenWork) -> bool:
