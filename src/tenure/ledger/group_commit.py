@@ -15,15 +15,18 @@ The natural batch is the classic group commit of databases (DeWitt et al., 1984)
 """
 
 import asyncio
+import copy
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 from typing import Final
 
 import msgspec
 
 from tenure.errors import (
     CommitUnknownError,
+    InvalidInputError,
     LedgerClosedError,
     OverloadedError,
     StorageUnavailableError,
@@ -133,13 +136,14 @@ class _Overlay:
 
 
 class GroupCommit:
-    """The one writer of a ledger handle. Bound to one event loop."""
+    """The one writer of a ledger handle. Serves one event loop at a time, and refuses another."""
 
     def __init__(self, store: Store, note_refusal: NoteRefusal) -> None:
         self._store = store
         self._note_refusal = note_refusal
         self._queue: deque[_Waiting] = deque()
         self._drain_task: asyncio.Task[None] | None = None
+        self._lock = Lock()  # two loops that begin at once, each in a thread of its own
         self._closed = False
 
     async def submit(self, command: AnyCommand) -> Answer:
@@ -149,38 +153,63 @@ class GroupCommit:
 
         Raises:
             TenureError: what the step or the store raised.
+            InvalidInputError: calls of another event loop wait.
             OverloadedError: too many commands wait.
             LedgerClosedError: the ledger was closed.
         """
         if self._closed:
             raise LedgerClosedError(self._store.name)
-        if len(self._queue) >= QUEUE_DEPTH_MAX:
-            raise OverloadedError(ledger=self._store.name, queue_depth_max=QUEUE_DEPTH_MAX)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answer] = loop.create_future()
         token = secrets.token_urlsafe(_TOKEN_BYTES) if isinstance(command, _CLAIMING) else ""
-        self._queue.append(_Waiting(command=command, token=token, future=future))
-        if self._drain_task is None or self._drain_task.done():
-            # A task of its own, not of a caller's group: a cancelled caller must not stop
-            # the commits of the others. ``aclose`` waits for it.
-            self._drain_task = loop.create_task(self._drain())
+        with self._lock:
+            is_draining = self._is_draining(loop)
+            if len(self._queue) >= QUEUE_DEPTH_MAX:
+                raise OverloadedError(ledger=self._store.name, queue_depth_max=QUEUE_DEPTH_MAX)
+            self._queue.append(_Waiting(command=command, token=token, future=future))
+            if not is_draining:
+                # A task of its own, not of a caller's group: a cancelled caller must not stop
+                # the commits of the others. ``aclose`` waits for it.
+                self._drain_task = loop.create_task(self._drain(self._queue))
         return await future
 
     async def aclose(self) -> None:
-        """Refuse new commands and finish those that wait. Idempotent."""
-        self._closed = True
-        if self._drain_task is not None:
+        """Refuse new commands and finish those that wait. Idempotent.
+
+        Raises:
+            InvalidInputError: calls of another event loop wait.
+        """
+        with self._lock:
+            is_draining = self._is_draining(asyncio.get_running_loop())
+            self._closed = True
+        if is_draining and self._drain_task is not None:
             await asyncio.wait([self._drain_task])
 
-    async def _drain(self) -> None:
+    def _is_draining(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Tell whether a task of this loop works off the queue; refuse if one of another does."""
+        if self._drain_task is None or self._drain_task.done():
+            return False
+        owner = self._drain_task.get_loop()
+        if owner is loop:
+            return True
+        if owner.is_closed():  # it ended without ending its tasks: nobody waits any more
+            self._queue = deque()
+            return False
+        raise InvalidInputError(
+            field="event loop",
+            given="one loop while calls of another wait",
+            allowed="one at a time for each ledger handle; open the ledger again in the other one",
+        )
+
+    async def _drain(self, queue: deque[_Waiting]) -> None:
         try:
-            while self._queue:
-                size = min(BATCH_MAX, len(self._queue))
-                await self._commit([self._queue.popleft() for _ in range(size)])
+            while queue:
+                size = min(BATCH_MAX, len(queue))
+                await self._commit([queue.popleft() for _ in range(size)])
         finally:
             # Only a dying event loop cancels this task; nobody may be left waiting for ever.
-            _refuse_all(self._queue, LedgerClosedError(self._store.name))
-            self._queue.clear()
+            _refuse_all(queue, LedgerClosedError(self._store.name))
+            queue.clear()
 
     async def _commit(self, waiting: Sequence[_Waiting]) -> None:
         batch = _Batch(waiting, self._note_refusal)
@@ -194,7 +223,7 @@ class GroupCommit:
             raise
         except Exception as error:  # noqa: BLE001 - one command's fault, of whatever kind
             if len(waiting) == 1:
-                _refuse_all(waiting, error)
+                _refuse(waiting[0], error)
                 return
             for item in waiting:
                 await self._commit([item])
@@ -210,9 +239,12 @@ def _answer(item: _Waiting, answer: Answer | TenureError) -> None:
         item.future.set_result(answer)
 
 
-def _refuse_all(waiting: Iterable[_Waiting], error: Exception) -> None:
+def _refuse_all(waiting: Iterable[_Waiting], error: TenureError) -> None:
+    """Give each caller an error of its own: whoever raises one adds his traceback to it."""
     for item in waiting:
-        _refuse(item, error)
+        own = copy.copy(error)
+        own.__cause__ = error
+        _refuse(item, own)
 
 
 def _refuse(item: _Waiting, error: Exception) -> None:

@@ -240,6 +240,9 @@ async def test_store_error_reaches_every_caller_and_the_next_batch_works(
     answers = await creations(ledger, "x", "y", "z")
     assert [type(answer) for answer in answers] == [type(fault)] * 3
     assert len(gate.batches) == 1
+    assert [str(answer) for answer in answers] == [str(fault)] * 3
+    assert len({id(answer) for answer in (fault, *answers)}) == 4  # each adds its own traceback
+    assert [cast("Exception", answer).__cause__ for answer in answers] == [fault] * 3
     again = await creations(ledger, "x", "y", "z")
     assert all(isinstance(answer, tenure.ExecutionAttemptRecord) for answer in again)
 
