@@ -1,5 +1,6 @@
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,12 @@ from tests.unit.machine.fakes import AS_NOBODY, FakeHost, RunPython, Start, Unsh
 from tenure.machine import scan as scan_module
 from tenure.machine.host import read_host
 from tenure.machine.process import identify
-from tenure.machine.scan import ROUNDS_MAX, Scan, processes_with_environment
+from tenure.machine.scan import (
+    ROUNDS_MAX,
+    Scan,
+    bears_environment,
+    processes_with_environment,
+)
 
 NAME = "TENURE_TEST_MARK"
 KERNEL_THREAD = 0x00200000
@@ -207,3 +213,19 @@ def test_a_process_that_ends_during_the_scan_is_no_doubt(
 def test_what_cannot_be_an_entry_is_refused(name: str, value: str) -> None:
     with pytest.raises(ValueError, match="cannot look for an environment entry"):
         processes_with_environment(name, value)
+
+
+def test_one_process_is_asked_whether_it_bears_the_entry(start: Start, mark: str) -> None:
+    bearer, other = identify(start(env=marked(mark)).pid), identify(start().pid)
+    assert bearer is not None
+    assert other is not None
+    assert bears_environment(bearer, NAME, mark) is True
+    assert bears_environment(bearer, NAME, mark[:-1]) is False
+    assert bears_environment(other, NAME, mark) is False
+
+
+def test_nothing_is_known_of_a_number_that_was_given_again(start: Start, mark: str) -> None:
+    bearer = identify(start(env=marked(mark)).pid)
+    assert bearer is not None
+    before = replace(bearer, start_ticks=bearer.start_ticks - 1)
+    assert bears_environment(before, NAME, mark) is None
