@@ -95,7 +95,7 @@ def test_what_was_never_submitted_is_not_to_be_waited_for_or_cancelled() -> None
 
 def test_work_of_a_provider_that_is_not_here_is_told() -> None:
     elsewhere = judged({"providers": {"detached"}}, provider_id="crane")
-    assert not elsewhere.is_reachable
+    assert (elsewhere.is_reachable, elsewhere.is_healthy) == (False, False)
     assert "this process has no provider 'crane'" in elsewhere.reason
     assert "where there is that provider" in elsewhere.advice
 

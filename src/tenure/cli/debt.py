@@ -94,7 +94,8 @@ def judge(
     if not is_reachable:
         reason = f"{reason}; this process has no provider {work.provider_id!r}"
         if holder != "alive":
-            advice = "settle it where there is that provider, or through the port"
+            is_healthy = False
+            advice = "leave it to its holder, or settle it where there is that provider"
     advice = _advice_to_unblock(work) + advice
     return Debt(
         work=work,
