@@ -35,6 +35,8 @@ class Header(msgspec.Struct, frozen=True):
     """Nothing was ever stored: an empty file, or an empty database that nobody claimed."""
     has_wal: bool
     """A write-ahead log lies beside it, so that the header may be behind."""
+    is_in_doubt: bool = False
+    """A rollback journal lies beside it: whoever was making the ledger died, or is still at it."""
 
 
 def read_header(path: str, *, name: str, upgrade: bool, busy_timeout_seconds: float) -> Header:
@@ -58,6 +60,8 @@ def read_header(path: str, *, name: str, upgrade: bool, busy_timeout_seconds: fl
         seen = f"it is another program's database, application id {application_id:#010x}"
         advice = "give the path of a ledger, or of a file that does not exist yet"
         raise LedgerOpenError(ledger=name, reason="foreign", seen=seen, advice=advice)
+    if _size(path + "-journal") > 0:
+        return Header(is_fresh=False, has_wal=has_wal, is_in_doubt=True)
     if not has_wal:
         _check_length(header, size, name)
         check_version(version, name=name, upgrade=upgrade)

@@ -151,7 +151,7 @@ def _open_file(location: Location, header: Header, request: _Request) -> Writer:
                 connection,
                 name=location.name,
                 upgrade=request.upgrade,
-                is_fresh=header.is_fresh,
+                is_fresh=header.is_fresh or (header.is_in_doubt and request.create),
                 created_ms=wall_ms() if clock is None else clock.now_ms(),
             )
             check_schema(connection, location.name)

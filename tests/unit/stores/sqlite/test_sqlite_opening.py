@@ -99,6 +99,44 @@ async def test_processes_that_create_one_ledger_at_once_get_one(tmp_path: Path) 
         assert len(answers[0][0].strip()) == 32
 
 
+DYING = """
+import apsw, asyncio, os, sys
+from tenure.stores.sqlite import open_sqlite_store
+
+path, left = sys.argv[1], int(sys.argv[2])
+
+class DyingFile(apsw.VFSFile):
+    def __init__(self, name, flags):
+        super().__init__("unix", name, flags)
+        self.is_ledger = bool(flags[0] & apsw.SQLITE_OPEN_MAIN_DB)
+
+    def xWrite(self, data, offset):
+        global left
+        super().xWrite(data, offset)
+        left -= self.is_ledger
+        if not left:
+            os._exit(0)
+
+class DyingDisk(apsw.VFS):
+    def xOpen(self, name, flags):
+        return DyingFile(name, flags)
+
+disk = DyingDisk("dying", "unix", makedefault=True)
+asyncio.run(open_sqlite_store(path, name="sqlite:ledger.db"))
+"""
+
+
+@pytest.mark.parametrize("written", [1, 2, 14, 15])
+async def test_a_ledger_whose_maker_died_is_made_by_the_next(
+    path: Path, open_store: OpenStore, written: int
+) -> None:
+    run_python(DYING, str(path), str(written))
+    assert names_in(path.parent) == ["ledger.db", "ledger.db-journal"]
+    store = await open_store()
+    await store.apply(LEDGER, counting())
+    assert await store.check() == []
+
+
 async def test_handles_that_create_one_ledger_at_once_get_one(tmp_path: Path) -> None:
     path = str(tmp_path / "new" / "ledger.db")
     async with asyncio.TaskGroup() as group:
