@@ -192,6 +192,7 @@ async def test_an_agent_that_is_found_without_its_folder_betrays_its_lock(world:
     found = await world.recovery.discover(mark=started.mark, begun_at=BEGUN_AT)
     assert isinstance(found, Found)
     assert found.allocation_ref == started.ref
+    assert isinstance(await world.terminate(started), Gone)  # ends also who shed the mark
 
 
 async def test_the_lock_of_another_attempt_is_not_taken_for_a_lost_one(world: World) -> None:
