@@ -54,6 +54,17 @@ class _Step(msgspec.Struct, frozen=True):
     replaces: str | None
 
 
+class _Gate:
+    """What one provider's calls of this process go through: few at once, begun one by one.
+
+    Calls that crowd each other miss their deadlines, and then nothing is started by any of them.
+    """
+
+    def __init__(self, calls_max: int) -> None:
+        self.calls = anyio.CapacityLimiter(calls_max)
+        self.begins = anyio.Lock()
+
+
 class Dispatcher:
     """Makes provider calls, each authorized by the ledger exactly once."""
 
@@ -70,6 +81,7 @@ class Dispatcher:
         self._providers = providers
         self._owner_id = owner_id
         self._settings = settings
+        self._gates: dict[str, _Gate] = {}
 
     async def dispatch(self, execution_id: str, *, supersede: bool = False) -> Dispatch | None:
         """Begin the attempt that is due and call its provider; see ``Authority.dispatch``."""
@@ -79,15 +91,22 @@ class Dispatcher:
         if execution.cancellation is not None:
             await self._abandon(execution)
             return None
-        due = await self._due(execution, execution.submission, supersede=supersede)
-        if due is None:
+        step = await self._next_step(execution, supersede=supersede)
+        if step is None:
             return None
-        attempt, provider = due
-        holding = await self._begin(attempt, provider)
-        if holding is None:
-            return None
+        provider = self._provider(execution.submission, step.ordinal)
+        gate = self._gates.setdefault(provider.provider_id, _Gate(self._settings.parallel_max))
+        async with gate.calls:
+            holding = await self._grant(execution, step, provider, gate, supersede=supersede)
+            if holding is None:
+                return None
+            return await self._make_call(holding, execution.submission, provider)
+
+    async def _make_call(
+        self, holding: Holding, submission: ExecutionSubmission, provider: Provider
+    ) -> Dispatch | None:
         try:
-            await self._call(holding, execution.submission, provider)
+            await self._call(holding, submission, provider)
             work = await holding.reload()
         except ClaimLost:
             return None
@@ -101,19 +120,22 @@ class Dispatcher:
             raise
         return None if work is None else _dispatched(holding)
 
-    async def _due(
-        self, execution: ExecutionRecord, submission: ExecutionSubmission, *, supersede: bool
-    ) -> tuple[ExecutionAttemptRecord, Provider] | None:
-        """Make sure of the attempt that is due, once its provider has room for it."""
-        step = await self._next_step(execution, supersede=supersede)
-        if step is None:
-            return None
-        provider = self._provider(submission, step.ordinal)
-        await self._until_room(provider)
-        attempt = await self._attempt(execution, step, supersede=supersede)
-        if attempt is None or attempt.status != "pending":
-            return None
-        return attempt, provider
+    async def _grant(
+        self,
+        execution: ExecutionRecord,
+        step: _Step,
+        provider: Provider,
+        gate: _Gate,
+        *,
+        supersede: bool,
+    ) -> Holding | None:
+        """Make sure of the attempt and begin it, once its provider has room for it."""
+        async with gate.begins:  # so that those of this process count each other
+            await self._until_room(provider)
+            attempt = await self._attempt(execution, step, supersede=supersede)
+            if attempt is None or attempt.status != "pending":
+                return None
+            return await self._begin(attempt, provider)
 
     async def _next_step(self, execution: ExecutionRecord, *, supersede: bool) -> _Step | None:
         """Say which attempt to begin, or None when none is due."""
