@@ -1,6 +1,7 @@
 """``run --detach`` and ``wait``: started by one process, waited for by another."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from tests.cli.calling import Tenure
 
@@ -56,3 +57,32 @@ def test_only_one_of_many_with_one_id_runs_the_command(tenure: Tenure) -> None:
         codes = list(pool.map(lambda _: tenure.call(*command).code, range(6)))
     assert codes == [3] * 6
     assert (tenure.folder / "ran").read_text() == "once\n"
+
+
+def test_wait_says_when_no_output_is_kept_here(tenure: Tenure, tmp_path: Path) -> None:
+    execution_id = tenure.detach("echo", "told")
+    tenure.call("wait", execution_id)
+    elsewhere = tenure.call(
+        "wait",
+        execution_id,
+        "--output",
+        TENURE_LEDGER=f"sqlite:///{tenure.ledger_file}",
+        TENURE_STATE_DIR=str(tmp_path / "other"),
+    )
+    assert (elsewhere.code, elsewhere.output) == (0, b"")
+    assert "no output of" in elsewhere.errors
+    assert tenure.call("wait", execution_id, "--output", "--json").code == 125
+
+
+def test_supersede_begins_another_attempt_and_ends_the_old_one(tenure: Tenure) -> None:
+    tenure.detach("sleep", "300", options=["--id", "x"])
+    done = tenure.call("supersede", "x", "--detach")
+    assert done.code == 0
+    shown = tenure.call("show", "x", "--json").document
+    assert shown["execution"]["activeAttemptId"] == done.text.strip()
+    assert shown["execution"]["attemptCount"] == 2
+    (work,) = tenure.call("owed", "--all", "--json").document["owed"]
+    assert work["work"]["executionAttemptId"] == done.text.strip()
+    tenure.call("cancel", "x")
+    assert "has ended" in tenure.call("supersede", "x").errors
+    assert "not in ledger" in tenure.call("supersede", "y").errors

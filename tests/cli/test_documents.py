@@ -17,6 +17,7 @@ COMMANDS = [
     "owed",
     "recover",
     "cancel",
+    "supersede",
     "ledger init",
     "ledger upgrade",
     "ledger check",

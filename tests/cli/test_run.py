@@ -110,6 +110,9 @@ def test_bad_timeout_is_refused(tenure: Tenure, text: str) -> None:
     [
         (["--"], "invalid command: given nothing"),
         (["--", ""], "a program's name or path"),
+        (["--", "--", "true"], "a second `--`"),
+        (["--attempts", "0", "--", "true"], "invalid --attempts"),
+        (["--detach", "--provider", "process", "--", "true"], "ends with this process"),
         (["--id", "x" * 256, "--", "true"], "(256 units)"),
         (["--id", "", "--", "true"], "invalid --id"),
         (["--id", os.fsdecode(b"\xff"), "--", "true"], "valid Unicode"),
@@ -140,6 +143,9 @@ def test_the_same_run_again_waits_instead_of_running_again(tenure: Tenure) -> No
     first, second = tenure.call(*command), tenure.call(*command)
     assert (first.code, first.output) == (second.code, second.output) == (4, b"told\n")
     assert (tenure.folder / "ran").read_text() == "once\n"
+    assert "x started in" in first.errors
+    assert "started" not in second.errors
+    assert "x exists already" in second.errors
 
 
 def test_an_id_is_never_reused_for_another_command(tenure: Tenure) -> None:
@@ -147,6 +153,8 @@ def test_an_id_is_never_reused_for_another_command(tenure: Tenure) -> None:
     done = tenure.call("run", "--id", "x", "--", "false")
     assert done.code == 125
     assert "exists with another submission" in done.errors
+    assert 'the command (["true"] there, ["false"] here)' in done.errors
+    assert "the folder" not in done.errors
 
 
 def test_reader_that_leaves_does_not_end_the_wait(tenure: Tenure) -> None:
@@ -177,6 +185,7 @@ def test_closed_streams_never_reach_the_ledger(tenure: Tenure) -> None:
 def test_what_a_command_leaves_behind_is_ended(tenure: Tenure) -> None:
     done = tenure.call("run", "--", "sh", "-c", "setsid sleep 300 & echo done")
     assert (done.code, done.output) == (0, b"done\n")
+    assert "left processes behind, which were ended" in done.errors
     assert tenure.bearers() == []
     assert tenure.call("owed", "--json").document["owed"] == []
 
@@ -187,3 +196,18 @@ def test_relative_ledger_is_reached_by_its_worker(tenure: Tenure, tmp_path: Path
     assert (tmp_path / "here.sqlite").is_file()
     assert f"--ledger sqlite:///{tmp_path}/here.sqlite" in done.last_error
     assert tenure.call("ls", "--json", TENURE_LEDGER="sqlite:///here.sqlite").document["executions"]
+
+
+def test_command_line_in_one_word_is_explained(tenure: Tenure) -> None:
+    done = tenure.call("run", "--", "ls -la")
+    assert done.code == 127
+    assert "`tenure run -- ls -la`" in done.last_error
+
+
+def test_failed_attempts_are_retried_and_the_newest_is_followed(tenure: Tenure) -> None:
+    script = "echo try >> ran; wc -l < ran; [ $(wc -l < ran) = 2 ] || exit 3"
+    options = ("--attempts", "3", "--retry-failed", "--retry-delay", "100ms", "--id", "x")
+    done = tenure.call("run", *options, "--", "sh", "-c", script)
+    assert done.code == 0
+    assert "output of attempt 2 of x" in done.errors
+    assert done.output.split() == [b"1", b"2"]

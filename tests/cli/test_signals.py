@@ -1,6 +1,7 @@
 """Signals end the waiting, never the work."""
 
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,23 @@ def test_reader_that_stands_still_holds_up_no_signal(tenure: Tenure, tmp_path: P
     (entry,) = tenure.call("owed", "--all", "--json").document["owed"]
     assert entry["holder"] == "nobody"
     tenure.call("cancel", "x")
+
+
+def test_signal_cancels_what_ends_with_this_process(tenure: Tenure, tmp_path: Path) -> None:
+    script = "touch running; exec sleep 300"
+    process = tenure.start("run", "--provider", "process", "--id", "x", "--", "sh", "-c", script)
+    tenure.wait_until_running(tmp_path / "running")
+    process.send_signal(signal.SIGINT)
+    done = tenure.finish(process)
+    assert done.code == 130
+    assert "x cancelled: stopped by SIGINT" in done.errors
+
+
+def test_interrupt_is_silent_from_the_beginning(tenure: Tenure) -> None:
+    for delay in (0.06, 0.1, 0.15, 0.2):
+        process = tenure.start("ls")
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        done = tenure.finish(process)
+        if "tenure" in done.errors:  # else the interpreter itself had not started yet
+            assert "Traceback" not in done.errors

@@ -1,15 +1,12 @@
 """``tenure cancel``: ask durably that an execution end, and see it end."""
 
-import getpass
-import os
-import socket
-
 import anyio
 
 from tenure.cli.debt import describe_holder, judge, list_all_open
 from tenure.cli.duration import render_instant
 from tenure.cli.exit_code import NOT_ENDED, OK, SIGNAL_BASE
 from tenure.cli.host import Host, open_host
+from tenure.cli.names import name_requester
 from tenure.cli.options import Common, Duration
 from tenure.cli.reporting import report_end, report_running
 from tenure.cli.signals import catching_signals
@@ -51,7 +48,7 @@ async def cancel(
         catching_signals() as signals,
     ):
         decision = await host.ledger.request_cancellation(
-            execution_id=execution_id, requested_by=_name_requester(), reason=reason
+            execution_id=execution_id, requested_by=name_requester(), reason=reason
         )
         await terminal.say(_describe(decision, execution_id, host))
         await _say_whose_lease_runs(host, terminal, execution_id)
@@ -105,11 +102,3 @@ def _describe(decision: CancellationDecision, execution_id: str, host: Host) -> 
             return f"{execution_id}: {first.requested_by} asked first, at {at}{why}"
         case _:
             return f"{execution_id}: cancellation requested"
-
-
-def _name_requester() -> str:
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError):
-        user = f"user {os.getuid()}"
-    return f"{user}@{socket.gethostname()} (process {os.getpid()})"[:255]

@@ -1,7 +1,9 @@
 """The entry: from arguments to an exit code. No error leaves as a traceback, unless asked for."""
 
+import errno
 import inspect
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +13,11 @@ from typing import Final, NoReturn
 from cyclopts import App, CycloptsError
 
 from tenure.cli.exit_code import OK, SIGNAL_BASE, TENURE, USAGE
+from tenure.cli.failure import first_error
 from tenure.cli.writing import hold_standard_descriptors, say, say_json
 from tenure.errors import TenureError
 
-_PASSING_ON: Final = frozenset({"run", "wait"})
+_PASSING_ON: Final = frozenset({"run", "wait", "supersede"})
 """Commands that exit as somebody else's command did: whatever is ours has one code there."""
 _COMMANDS: Final[Mapping[str, str]] = {
     "run": "Run a command, pass its output on, and exit as it did.",
@@ -24,6 +27,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "owed": "List what may still be running, and what one may do about it.",
     "recover": "Find out what became of all that is owed, and settle it.",
     "cancel": "Ask that an execution end, and wait until it has ended.",
+    "supersede": "Begin another attempt in place of the active one, which is ended.",
     "version": "Print the version.",
 }
 _LEDGER_COMMANDS: Final[Mapping[str, str]] = {
@@ -32,7 +36,10 @@ _LEDGER_COMMANDS: Final[Mapping[str, str]] = {
     "check": "Examine the whole ledger.",
 }
 """What each command does, for the list of them: the modules are loaded when they are named."""
+_OWN_OPTIONS: Final = frozenset({"--help", "-h", "--version", "--"})
 _RUN_USAGE: Final = "Usage: tenure run [OPTIONS] -- COMMAND [ARGUMENTS...]"
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT})
+"""What only a full or closed standard output answers here; a store has errors of its own."""
 _INTERRUPTED: Final = SIGNAL_BASE + 2
 
 
@@ -47,6 +54,8 @@ def run_command(tokens: Sequence[str]) -> int:
     options = tokens[: tokens.index("--")] if "--" in tokens else tokens
     debug, json = "--debug" in options or _is_debugging(), "--json" in options
     try:
+        if misplaced := _find_misplaced(tokens):
+            return _refuse(options, f"options come after the command: {misplaced}")
         command, bound, _ = make_app(tokens).parse_args(
             tokens, print_error=False, exit_on_error=False
         )
@@ -110,6 +119,21 @@ def _lacks_separator(tokens: Sequence[str], command: Callable[..., object]) -> b
     return command.__name__ == "run" and "--" not in tokens and len(tokens) > 1
 
 
+def _find_misplaced(tokens: Sequence[str]) -> str | None:
+    """Show how it has to be written, when an option stands before the command."""
+    place = next((n for n, token in enumerate(tokens) if token in {*_COMMANDS, "ledger"}), 0)
+    before = tokens[:place]
+    if (
+        not before
+        or not before[0].startswith("-")
+        or {"--help", "-h", "--version", "--"} & {*before}
+    ):
+        return None
+    if before[0] == "--ledger" and place == 1:  # its value is called as a command is
+        return None
+    return shlex.join(["tenure", tokens[place], *before, *tokens[place + 1 :]])
+
+
 def _refuse(options: Sequence[str], message: str) -> int:
     name = options[0] if options and options[0] in _COMMANDS else ""
     text = f"{message} (see `{f'tenure {name}'.strip()} --help`)"
@@ -121,9 +145,11 @@ def _refuse(options: Sequence[str], message: str) -> int:
 
 
 def _show_error(exc: Exception, *, json: bool) -> None:
-    first = _first_error(exc)
+    first = first_error(exc)
     if isinstance(first, TenureError):
         code, message = first.code, str(first)
+    elif isinstance(first, OSError) and first.errno in _UNWRITABLE:
+        code, message = "output", f"standard output cannot be written: {first.strerror}"
     else:
         seen = " ".join(f"{type(first).__name__}: {first}".split())
         code = "internal"
@@ -132,17 +158,3 @@ def _show_error(exc: Exception, *, json: bool) -> None:
         say_json({"error": {"code": code, "message": message}})
     else:
         say(message)
-
-
-def _first_error(exc: BaseException) -> BaseException:
-    """Find the error in groups of one; of several, the first of ours."""
-    leaves: list[BaseException] = []
-    waiting = [exc]
-    while waiting:
-        seen = waiting.pop(0)
-        if isinstance(seen, BaseExceptionGroup):
-            waiting.extend(seen.exceptions)
-        else:
-            leaves.append(seen)
-    ours = [leaf for leaf in leaves if isinstance(leaf, TenureError)]
-    return (ours or leaves)[0]

@@ -11,6 +11,8 @@ NOT_ENDED: Final = 75
 """The execution has not ended: the time to wait is over, or it is paused. Come back later."""
 TENURE: Final = 125
 """Tenure itself failed, or an execution ended without an outcome."""
+NOT_FOUND: Final = 127
+"""There is no such command."""
 CANCELLED: Final = 130
 SIGNAL_BASE: Final = 128
 UNKNOWN_FAILURE: Final = 1

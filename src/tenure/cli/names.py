@@ -1,5 +1,8 @@
 """Names of processes, short enough for people. The JSON documents have them in full."""
 
+import getpass
+import os
+import socket
 from typing import Final
 
 from tenure.machine.incarnation import parse_incarnation
@@ -13,3 +16,12 @@ def describe_actor(name: str) -> str:
     if process is not None:
         return f"process {process.pid}"
     return name if len(name) <= _LENGTH_MAX else name[: _LENGTH_MAX - 1] + "…"
+
+
+def name_requester() -> str:
+    """Name who asks for something: user, machine and process."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        user = f"user {os.getuid()}"
+    return f"{user}@{socket.gethostname()} (process {os.getpid()})"[:255]

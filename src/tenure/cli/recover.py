@@ -76,7 +76,7 @@ def _render(cases: Sequence[Case], remaining: int, url: str) -> str:
     rows = [(case.execution_id, case.ending, _done(case)) for case in cases]
     table = render_table(("EXECUTION", "NOW", "WHAT WAS DONE AND SEEN"), rows) if rows else ""
     owing = f"{remaining} still owed in {url}" if remaining else f"nothing is owed in {url}"
-    running = sum(case.ending == "running" for case in cases)
+    running = sum(case.ending in ("running", "retried") for case in cases)
     if running:
         owing += f"; {running} running"
     return f"{table}\n{owing}" if table else owing

@@ -32,8 +32,11 @@ _MOMENT: Final = timedelta(milliseconds=500)
 _PAUSE_SECONDS: Final = 0.05
 """Least pause between two looks, whatever the clocks say."""
 
-Ending: TypeAlias = Literal["settled", "running", "held", "doubtful", "unreachable", "failed"]
-"""``settled``: nothing of it is owed any more. ``running``: as it should. The others are owed."""
+Ending: TypeAlias = Literal[
+    "settled", "running", "retried", "held", "doubtful", "unreachable", "failed"
+]
+"""``settled``: nothing of it is owed any more. ``running``: as it should. ``retried``: it is a
+further attempt, begun here. The others are owed."""
 
 
 @dataclass(kw_only=True)
@@ -55,7 +58,7 @@ class Case:
     @property
     def is_owed(self) -> bool:
         """Whether something of it is left that could not be settled."""
-        return self.ending not in ("settled", "running")
+        return self.ending not in ("settled", "running", "retried")
 
 
 class Recovery:
@@ -80,14 +83,28 @@ class Recovery:
         began_at = await ledger.now()
         await self._note_all(await settle_undispatched(ledger, self._host.witness))
         await self._note_all(await controller.run_pass(due_only=False))
+        await self._retry()
         while wait and (due := await self._next_due()):
             for execution_id in sorted({case.execution_id for case in due}):
                 reports = await controller.run_pass(execution_id=execution_id, due_only=False)
                 await self._note_all(reports)
                 await self._note_unreported(execution_id, reports, due)
+            await self._retry()
         for case in self._cases.values():
-            if case.ending != "running":
+            if case.ending not in ("running", "retried"):
                 case.did = await self._read_what_happened(case, began_at)
+
+    async def _retry(self) -> None:
+        """Begin each further attempt that is due, and let it go: it runs as it should."""
+        authority = self._host.authority
+        for dispatch in await authority.retry_due():
+            await authority.hand_off(dispatch, reason="begun by a recovery")
+            self._cases[dispatch.execution_attempt_id] = Case(
+                execution_id=dispatch.execution_id,
+                execution_attempt_id=dispatch.execution_attempt_id,
+                ending="retried",
+                detail="a further attempt was begun",
+            )
 
     async def _next_due(self) -> Sequence[Case]:
         """Wait until something is due, and at least a moment; nothing when nothing ever will be."""

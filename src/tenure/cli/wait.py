@@ -11,6 +11,7 @@ from tenure.cli.terminal import Terminal
 from tenure.cli.view import document_of, sight
 from tenure.cli.waiting import Waiting
 from tenure.cli.writing import put_json
+from tenure.errors import InvalidInputError
 
 
 async def wait(
@@ -29,9 +30,15 @@ async def wait(
     Args:
         execution_id: Which execution.
         within: Wait no longer than this: seconds, or as 500ms, 90s, 5m, 2h.
-        output: Pass the command's output on, from its beginning.
+        output: Pass the command's output on, from its beginning. Not with --json.
         common: Options of every command.
     """
+    if output and common.json:
+        raise InvalidInputError(
+            field="--output",
+            given="together with --json, which prints nothing but one document",
+            allowed="one of the two",
+        )
     async with (
         open_host(common) as host,
         Terminal() as terminal,
@@ -39,7 +46,7 @@ async def wait(
     ):
         waiting = Waiting(host, terminal, execution_id)
         with anyio.move_on_after(within):
-            await signals.run_until_signal(lambda: waiting.run(output=output and not common.json))
+            await signals.run_until_signal(lambda: waiting.run(output=output))
         if signals.caught is not None:
             await report_running(terminal, host.ledger, execution_id, "goes on")
             return SIGNAL_BASE + signals.caught

@@ -8,18 +8,16 @@ import anyio
 from tenure.authority.authority import ExecutionEnd
 from tenure.authority.dispatch import Dispatch
 from tenure.cli.host import Host
+from tenure.cli.leftovers import Leftovers
 from tenure.cli.output import OutputFollower
+from tenure.cli.patience import patiently
 from tenure.cli.status import keep_status
 from tenure.cli.terminal import Terminal
-from tenure.errors import CommitUnknownError, OverloadedError, StorageUnavailableError
 
 LEFTOVER_SECONDS: Final = 30.0
 """How long a wait goes on after the end for what the command left behind."""
 DRAIN_SECONDS: Final = 1.0
 """How long the output of what is left behind is still passed on."""
-PATIENCE_SECONDS: Final = 60.0
-"""How long the ledger may be unavailable in one go before a wait gives up."""
-RETRY_SECONDS: Final = 1.0
 END_POLL_SECONDS: Final = 0.5
 SETTLE_SECONDS: Final = 0.25
 """Between two looks at what is left after the end; an agent is gone within a fraction of it."""
@@ -37,6 +35,7 @@ class Waiting:
         self._waited = anyio.Event()
         self._attended = anyio.Event()
         self._passed = anyio.Event()
+        self._leftovers = Leftovers(host, execution_id)
         self.end: ExecutionEnd | None = None
         """How it ended; known before the last output has passed."""
         self.has_leftovers = False
@@ -57,6 +56,7 @@ class Waiting:
                 group.start_soon(self._pass_on, follower)
             await self._until_end()
             self.has_leftovers = True
+            group.start_soon(self._leftovers.watch)
             with anyio.move_on_after(LEFTOVER_SECONDS):
                 await self._waited.wait()
                 await self._attended.wait()
@@ -67,6 +67,11 @@ class Waiting:
                 with anyio.move_on_after(DRAIN_SECONDS if self.has_leftovers else None):
                     await self._passed.wait()
             group.cancel_scope.cancel()
+        if await self._patiently(self._leftovers.were_ended):
+            await self._terminal.say(
+                f"{self._execution_id} left processes behind, which were ended: an attempt owns"
+                " everything that it starts"
+            )
 
     async def _until_end(self) -> None:
         """Return when the end is known, though what was left behind may still be looked after."""
@@ -86,6 +91,7 @@ class Waiting:
         """See that nothing is left of what nobody holds; a holder sees to it itself."""
         controller = self._host.authority.controller
         while await self._host.ledger.list_open(execution_id=self._execution_id, limit=1):
+            await self._leftovers.look()
             reports = await controller.run_pass(execution_id=self._execution_id, due_only=False)
             if not any(report.ending in ("kept", "doubtful") for report in reports):
                 return
@@ -100,17 +106,4 @@ class Waiting:
         self._passed.set()
 
     async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call again while the ledger cannot be reached: the work goes on without it."""
-        failing_since: float | None = None
-        while True:
-            called_at = anyio.current_time()
-            try:
-                return await call()
-            except (StorageUnavailableError, OverloadedError, CommitUnknownError) as exc:
-                now = anyio.current_time()
-                if failing_since is None or now - called_at > PATIENCE_SECONDS:
-                    failing_since = now
-                    await self._terminal.say(f"{exc}; trying again")
-                elif now - failing_since > PATIENCE_SECONDS:
-                    raise
-                await anyio.sleep(RETRY_SECONDS)
+        return await patiently(call, self._terminal.say)
