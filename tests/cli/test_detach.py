@@ -1,8 +1,11 @@
 """``run --detach`` and ``wait``: started by one process, waited for by another."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 from tests.cli.calling import Tenure
 
 
@@ -86,3 +89,17 @@ def test_supersede_begins_another_attempt_and_ends_the_old_one(tenure: Tenure) -
     tenure.call("cancel", "x")
     assert "has ended" in tenure.call("supersede", "x").errors
     assert "not in ledger" in tenure.call("supersede", "y").errors
+
+
+def test_ledger_that_is_locked_for_a_while_is_waited_for(tenure: Tenure) -> None:
+    tenure.call("ledger", "init")
+    process = tenure.start("run", "--detach", "--id", "x", "--", "true")
+    with closing(apsw.Connection(str(tenure.ledger_file))) as lock:
+        lock.set_busy_timeout(5000)
+        lock.execute("BEGIN IMMEDIATE")
+        time.sleep(13)  # longer than one call waits for the lock
+        lock.execute("ROLLBACK")
+    done = tenure.finish(process)
+    assert done.code == 0, done.errors
+    assert done.text == "x\n"
+    assert tenure.call("wait", "x").code == 0

@@ -1,13 +1,18 @@
 """Dispatch: from a durable submission to one provider call, and the record of its answer."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import msgspec
 
-from tenure.errors import InvalidInputError, ProviderError
+from tenure.errors import (
+    CommitUnknownError,
+    InvalidInputError,
+    ProviderError,
+    StorageUnavailableError,
+)
 from tenure.ledger.attempt_id import derive_attempt_id
 from tenure.ledger.ledger import Ledger
 from tenure.model.attempt import ExecutionAttemptRecord
@@ -32,6 +37,9 @@ from tenure.remediation.settings import ControllerSettings
 
 SOURCE: Final = "tenure.authority"
 CALL_UNRESOLVED: Final = "provider-call-unresolved"
+INSIST_POLL_SECONDS: Final = 0.1
+"""How often a store that could not serve a call is asked again."""
+T = TypeVar("T")
 ROOM_POLL_SECONDS: Final = 0.2
 """How often a full provider is asked for room."""
 
@@ -211,8 +219,11 @@ class Dispatcher:
         )
         if not isinstance(decision, Started):
             return None
-        work = await find_open_work(
-            self._ledger, attempt.execution_id, attempt.execution_attempt_id
+        work = await _insisting(
+            lambda: find_open_work(
+                self._ledger, attempt.execution_id, attempt.execution_attempt_id
+            ),
+            seconds=self._settings.lease_seconds,
         )
         return None if work is None else Holding(self._ledger, work, decision.claim)
 
@@ -232,7 +243,8 @@ class Dispatcher:
         # An answer is recorded also when its caller is being cancelled: nobody else was told it.
         with anyio.CancelScope(shield=True):
             try:
-                await self._record(holding, answer)
+                left = (await holding.remaining()).total_seconds()
+                await _insisting(lambda: self._record(holding, answer), seconds=left)
             except InvalidInputError as exc:  # its text may hold what the provider said
                 seen = f"the provider's answer was refused as {exc.code}"
                 await self._doubt(holding, seen)
@@ -283,6 +295,18 @@ class Dispatcher:
 def provider_of(submission: ExecutionSubmission, ordinal: int) -> str:
     """Name the provider of the n-th attempt: the candidates in turn, again from the start."""
     return submission.provider_ids[(ordinal - 1) % len(submission.provider_ids)]
+
+
+async def _insisting(call: Callable[[], Awaitable[T]], *, seconds: float) -> T:
+    """Call again while the store cannot serve it, as long as the lease runs; it is idempotent."""
+    until = anyio.current_time() + seconds
+    while True:
+        try:
+            return await call()
+        except (StorageUnavailableError, CommitUnknownError):
+            if anyio.current_time() >= until:
+                raise
+            await anyio.sleep(INSIST_POLL_SECONDS)
 
 
 def _dispatched(holding: Holding) -> Dispatch:
