@@ -3,6 +3,7 @@
 import json
 import re
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from tests.cli.calling import Tenure
@@ -112,3 +113,15 @@ def test_debug_shows_where_an_error_came_from(tenure: Tenure) -> None:
     assert "Traceback" not in tenure.call("ls").errors
     assert "Traceback" in tenure.call("ls", "--debug").errors
     assert "Traceback" in tenure.call("ls", TENURE_DEBUG="1").errors
+
+
+def test_option_before_the_command_is_put_right(tenure: Tenure) -> None:
+    assert "tenure ls --json" in tenure.call("--json", "ls").errors
+
+
+def test_full_standard_output_is_told_plainly(tenure: Tenure) -> None:
+    tenure.call("ledger", "init")
+    tenure.call("run", "--", "true")
+    with Path("/dev/full").open("wb") as full:
+        done = tenure.finish(tenure.start("ls", stdout=full.fileno()))
+    assert "internal error" not in done.errors

@@ -116,3 +116,14 @@ def test_cancel_does_not_change_an_answer(tenure: Tenure) -> None:
     tenure.call("run", "--id", "x", "--", "sh", "-c", "exit 4")
     assert tenure.call("cancel", "x").code == 0
     assert tenure.call("wait", "x").code == 4
+
+
+def test_recover_begins_the_next_attempt(tenure: Tenure) -> None:
+    options = ["--id", "x", "--attempts", "2", "--retry-delay", "1ms"]
+    tenure.detach("sleep", "300", options=options)
+    kill_everything(tenure)
+    document = tenure.call("recover", "--json").document
+    assert document["owedCount"] == 0
+    assert [attempt["ending"] for attempt in document["attempts"]] == ["settled", "retried"]
+    assert tenure.call("show", "x", "--json").document["state"] == "running"
+    tenure.call("cancel", "x")
