@@ -15,7 +15,8 @@ RAW_MACHINE_ID = "0123456789abcdef0123456789abcdef"
 AS_NOBODY = """
 import ctypes, json, os
 import tenure.machine
-tenure.machine.current_incarnation()  # loads what this user may load and the next may not
+for name in tenure.machine.__all__:  # loads what this user may load and the next may not
+    getattr(tenure.machine, name)
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
