@@ -17,6 +17,7 @@ import ctypes, json, os
 import tenure.machine
 for name in tenure.machine.__all__:  # loads what this user may load and the next may not
     getattr(tenure.machine, name)
+tenure.machine.current_incarnation()
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
