@@ -52,10 +52,6 @@ class BootClock:
             boottime=source,
         )
 
-    def is_of_boot(self, boot_id: str) -> bool:
-        """Whether the anchor is of this boot; if not, take another before asking for the time."""
-        return self.anchor_boot_id == boot_id
-
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch."""
         return self.anchor_wall_ms + self.boottime() - self.anchor_boot_ms

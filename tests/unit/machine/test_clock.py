@@ -52,9 +52,3 @@ def test_two_who_share_an_anchor_share_the_time() -> None:
         boottime=lambda: 100,
     )
     assert first.now_ms() == second.now_ms()
-
-
-def test_an_anchor_knows_its_boot() -> None:
-    clock = BootClock.anchored(boot_id=BOOT, wall_ms=5, boottime=lambda: 0)
-    assert clock.is_of_boot(BOOT)
-    assert not clock.is_of_boot("00000000-0000-4000-8000-000000000000")

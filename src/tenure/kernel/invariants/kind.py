@@ -40,9 +40,6 @@ class VerdictInvariant(msgspec.Struct, frozen=True):
     holds: VerdictPredicate
 
 
-AnyInvariant: TypeAlias = Invariant | EdgeInvariant | VerdictInvariant
-
-
 def on_attempt(holds: Callable[[Attempt], bool]) -> StatePredicate:
     """Lift what holds of every attempt."""
     return lambda state: state.attempt is None or holds(state.attempt)

@@ -22,8 +22,6 @@ Row: TypeAlias = tuple[Any, ...]
 
 ATTEMPT_COLUMNS: Final = 27
 """How many columns of a loaded row are the attempt's; the rest are its reclamation's."""
-OWED_SINCE: Final = 4
-"""Which column says since when an attempt is owed."""
 ATTEMPT_INDEXED: Final = slice(1, 7)
 """Columns of an attempt that an index holds."""
 EXECUTION_INDEXED: Final = slice(1, 3)
